@@ -221,6 +221,21 @@ static void judge_uploads(struct verdict *v, json_t *node)
                     age));
 }
 
+static void judge_backends(struct verdict *v, json_t *node)
+{
+    const char *id = text_at(node, "id");
+    json_t *capacity = json_object_get(node, "capacity");
+    long long buckets = json_integer_value(json_object_get(capacity, "backends_failing"));
+    _cleanup_free_ char *others =
+        buckets > 1 ? xprintf(" (and of %lld more)", buckets - 1) : xstrdup("");
+    if (buckets > 0)
+        say(v, YELLOW, id,
+            xprintf("the last requests of '%s' to %s, the backend of bucket '%s'%s, failed: its "
+                    "log says why. A request that succeeds ends this",
+                    id, text_at(capacity, "failing_endpoint"), text_at(capacity, "failing_bucket"),
+                    others));
+}
+
 static void judge_losses(struct verdict *v, json_t *node)
 {
     const char *id = text_at(node, "id");
@@ -251,6 +266,7 @@ static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced, bool mo
         judge_damage(v, node);
         judge_losses(v, node);
         judge_uploads(v, node);
+        judge_backends(v, node);
     }
     if (active == 0)
         say(v, RED, NULL, xstrdup("no target is active: no object can be read or stored"));

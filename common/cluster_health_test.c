@@ -95,6 +95,12 @@ static void what_wants_looking_after(void **unused)
            NULL, "yellow", 1,
            "2 of 5 writes on 't1' that wait for a backend were made more than 'back_late' ago, the "
            "first 35 min ago");
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, "
+                   "\"capacity\": {\"backends_failing\": 2, \"failing_bucket\": \"cold\", "
+                   "\"failing_endpoint\": \"http://store:9000\"}}",
+           NULL, "yellow", 1,
+           "the last requests of 't1' to http://store:9000, the backend of bucket 'cold' (and of 1 "
+           "more), failed");
     judged(PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", \"state\": "
                    "\"maintenance\", \"absent\": true}",
            NULL, "yellow", 1, "does not answer: a rebalance waits for it");

@@ -13,6 +13,7 @@
 #include "cluster/documents/layout.h"
 #include "cluster/placement/owners.h"
 #include "common/address.h"
+#include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -156,6 +157,11 @@ static void lease(struct target *t, int64_t sent_ms, uint64_t lease_ms)
 static void add_capacity(struct target *t, json_t *capacity)
 {
     struct back_count back = back_count(t->back);
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct cold_outages out = cold_outages(t->cold, s);
+    json_object_set_new(capacity, "backends_failing", json_integer((json_int_t)out.buckets));
+    json_object_set_new(capacity, "failing_bucket", json_string(out.bucket));
+    json_object_set_new(capacity, "failing_endpoint", json_string_escaped(out.endpoint));
     json_object_set_new(capacity, "lost", json_integer((json_int_t)losses_count(t->losses)));
     json_object_set_new(capacity, "uploads_waiting", json_integer((json_int_t)back.waiting));
     json_object_set_new(capacity, "uploads_late", json_integer((json_int_t)back.late));

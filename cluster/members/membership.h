@@ -59,6 +59,9 @@ struct keepalive {
     uint64_t uploads_waiting;   /* writes that their buckets' backends do not have yet, … */
     uint64_t uploads_late;      /* … of these: for longer than the target's back_late … */
     uint64_t uploads_oldest_ms; /* … and how long ago the first was made */
+    uint64_t backends_failing;  /* buckets whose backends do not answer it now; of the first: … */
+    char failing_bucket[KEEPALIVE_TEXT_MAX];
+    char failing_endpoint[KEEPALIVE_PATH_MAX];
     uint64_t
         resilver; /* generation of the roster of a target whose mountpaths are not settled, or 0 */
 };

@@ -129,12 +129,19 @@ static int capacity_of(json_t *capacity, struct keepalive *k, struct error *err)
                 {"lost", &k->lost},
                 {"uploads_waiting", &k->uploads_waiting},
                 {"uploads_late", &k->uploads_late},
-                {"uploads_oldest_ms", &k->uploads_oldest_ms}};
-    const char *missing = "";
+                {"uploads_oldest_ms", &k->uploads_oldest_ms},
+                {"backends_failing", &k->backends_failing}};
+    const char *missing = "", *bucket = "", *endpoint = "";
     int code = json_get_str(capacity, "capacity", "disk_missing", &missing, err);
+    if (code == 0)
+        code = json_get_str(capacity, "capacity", "failing_bucket", &bucket, err);
+    if (code == 0)
+        code = json_get_str(capacity, "capacity", "failing_endpoint", &endpoint, err);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && code == 0; i++)
         code = json_get_u64(capacity, "capacity", rows[i].field, rows[i].out, err);
     snprintf(k->disk_missing, sizeof k->disk_missing, "%s", missing);
+    snprintf(k->failing_bucket, sizeof k->failing_bucket, "%s", bucket);
+    snprintf(k->failing_endpoint, sizeof k->failing_endpoint, "%s", endpoint);
     return code;
 }
 

@@ -30,12 +30,17 @@ static json_t *capacity_json(const struct keepalive *k)
                 {"lost", k->lost},
                 {"uploads_waiting", k->uploads_waiting},
                 {"uploads_late", k->uploads_late},
-                {"uploads_oldest_ms", k->uploads_oldest_ms}};
+                {"uploads_oldest_ms", k->uploads_oldest_ms},
+                {"backends_failing", k->backends_failing}};
     json_t *doc = json_object();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         json_object_set_new(doc, rows[i].field, json_integer((json_int_t)rows[i].value));
     if (k->disks_missing > 0)
         json_object_set_new(doc, "disk_missing", json_string_escaped(k->disk_missing));
+    if (k->backends_failing > 0) {
+        json_object_set_new(doc, "failing_bucket", json_string_escaped(k->failing_bucket));
+        json_object_set_new(doc, "failing_endpoint", json_string_escaped(k->failing_endpoint));
+    }
     return doc;
 }
 

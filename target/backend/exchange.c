@@ -16,6 +16,7 @@
 #include "target/backend/gates.h"
 #include "target/backend/google_token.h"
 #include "target/backend/head.h"
+#include "target/backend/outages.h"
 
 #define ATTEMPT_MAGIC 0xba0cced0u
 
@@ -400,6 +401,7 @@ int exchange_begin(const struct exchange_env *env, const char *backend_url,
     c.pipe_bytes = pipe_bytes;
     if (code == 0)
         code = name_origin(&spec, course_run(&c, facts, pipe, err), err);
+    outages_note(env->outages, backend_url, code);
     course_wipe(&c);
     return code;
 }
@@ -496,6 +498,7 @@ int exchange_send(const struct exchange_env *env, const char *backend_url,
                          spec.provider, ask->verb == BACKEND_LIST ? "listed" : "written to");
     if (code == 0)
         code = name_origin(&spec, course_send(&c, file, reply, err), err);
+    outages_note(env->outages, backend_url, code);
     course_wipe(&c);
     return code;
 }

@@ -12,6 +12,7 @@ struct aws_temporary;
 struct backend_endpoints;
 struct gates;
 struct kept;
+struct outages;
 
 struct exchange_env {
     struct http_client
@@ -27,5 +28,6 @@ struct exchange_env {
     bool (*wait)(void *ctx, uint64_t ms);
     struct kept *tokens;        /* of backends that bear them (google_token.h) */
     struct aws_temporary *keys; /* of those that sign (aws_temporary.h) */
+    struct outages *outages;    /* which backends fail; NULL: it is not kept (outages.h) */
     struct gates *gates;        /* where requests wait for backends that are overloaded */
 };

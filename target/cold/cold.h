@@ -35,6 +35,7 @@
 #include "target/format/version.h"
 
 struct bucket;
+struct cluster_state;
 struct cold;
 struct http_client;
 struct job_pace;
@@ -79,6 +80,15 @@ void cold_list_forget(struct cold *c, const struct jobs *jobs);
 /* Blocks (a job's thread): has the backend an object of this name? */
 int cold_find(struct cold *c, const char *backend, const char *name, bool *there,
               struct error *err);
+
+/* Buckets whose backends fail now (target/backend/outages.h); of the first one its name, and the
+ * backend's server, cut where they are longer. */
+struct cold_outages {
+    uint64_t buckets;
+    char bucket[64];
+    char endpoint[256];
+};
+struct cold_outages cold_outages(const struct cold *c, const struct cluster_state *s);
 
 int cold_new(struct target *t, struct cold **out, struct error *err);
 /* For GETs from hosts that clients name (target/node/outward.h). */

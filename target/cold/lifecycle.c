@@ -14,6 +14,7 @@
 #include "target/backend/aws_temporary.h"
 #include "target/backend/gates.h"
 #include "target/backend/google_token.h"
+#include "target/backend/outages.h"
 #include "target/cold/list_pages.h"
 #include "target/node/miss.h"
 #include "target/node/thread_classes.h"
@@ -163,6 +164,7 @@ static struct cold *cold_make(struct target *t)
                                    .tokens = google_tokens_new(),
                                    .keys = aws_temporary_new(),
                                    .gates = gates_new(),
+                                   .outages = outages_new(),
                                    .endpoints = t->endpoints};
     c->stored = metric_get(M_cold_fetch_total, "outcome=\"stored\"");
     c->failed = metric_get(M_cold_fetch_total, "outcome=\"failed\"");
@@ -209,6 +211,32 @@ int cold_new(struct target *t, struct cold **out, struct error *err)
     return code;
 }
 
+static void name_outage(const struct bucket *b, struct cold_outages *out)
+{
+    _cleanup_arena_ struct arena *a = arena_new(1024);
+    struct backend_spec spec;
+    struct error err = ERROR_INIT;
+    if (backend_parse(b->props.backend, a, &spec, &err) != 0)
+        return; /* of a later release: its name is enough */
+    snprintf(out->endpoint, sizeof out->endpoint, "%.*s", (int)origin_len(spec.endpoint),
+             spec.endpoint);
+}
+
+struct cold_outages cold_outages(const struct cold *c, const struct cluster_state *s)
+{
+    struct cold_outages out = {.buckets = 0};
+    for (size_t i = 0; i < s->bmd.count; i++) {
+        const struct bucket *b = &s->bmd.buckets[i];
+        if (b->props.backend == NULL || !outages_has(c->env.outages, b->props.backend))
+            continue;
+        if (out.buckets++ == 0) {
+            snprintf(out.bucket, sizeof out.bucket, "%s", b->name);
+            name_outage(b, &out);
+        }
+    }
+    return out;
+}
+
 struct http_client *cold_client(const struct cold *c)
 {
     return c->client;
@@ -242,6 +270,7 @@ void cold_free(struct cold *c)
     kept_free(c->env.tokens);
     aws_temporary_free(c->env.keys);
     gates_free(c->env.gates);
+    outages_free(c->env.outages);
     if (c->loop != NULL)
         loop_free(c->loop);
     pthread_cond_destroy(&c->changed);

@@ -160,6 +160,26 @@ def test_create_asks_the_backend_first(c):
     c.destroy("asked")
 
 
+def test_health_names_a_backend_that_fails(c):
+    def health():
+        return c.dfcctl("cluster", "health").stdout
+
+    c.create("ails", backend=f"s3://ails?endpoint={S3.url}")
+    S3.put("ails", "x", b"x")
+    c.destroy("nobucket")
+    wait_for(lambda: "Health: green" in health(), "a green health")
+    S3.is_so("x", status=500)
+    for _ in range(2):
+        c.get("ails", "x").expect(502, "backend_error", f"backend {S3.url}: ")
+    text = wait_for(lambda: (lambda h: "yellow" in h and h)(health()), "a yellow health")
+    check(f"to {S3.url}, the backend of bucket 'ails', failed" in text, text)
+    check(SECRET not in text and ACCESS not in text, text)
+    S3.calm()
+    c.get("ails", "x").expect(200)
+    wait_for(lambda: "Health: green" in health(), "a green health")
+    c.destroy("ails")
+
+
 def test_wrong_keys_are_said_without_them(c):
     c.create("denied", backend=f"s3://data?endpoint={S3.url}&auth=none")
     c.get("denied", "size/1").expect(403, "backend_denied", "AccessDenied")
