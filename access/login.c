@@ -105,8 +105,10 @@ static int take_nonce(struct login *l, const struct claim *c, int64_t now_ms, st
     enum nonce_verdict v = nonces_take(l->nonces, c->access, c->nonce, (uint64_t)now_ms);
     pthread_mutex_unlock(&l->lock);
     if (v == NONCE_FULL)
-        return error_set(err, E_OVERLOAD, "this proxy has had %d logins within minutes, its limit",
-                         NONCES_MAX);
+        return error_set(err, E_RATE_LIMITED,
+                         "the access key '%s' has logged in %d times at this proxy within ten "
+                         "minutes, its limit: keep the token for as long as it is good",
+                         c->access, NONCES_PER_KEY);
     return v == NONCE_TAKEN ? 0
                             : error_set(err, E_UNAUTHORIZED,
                                         "this login was sent before; log in "

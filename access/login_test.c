@@ -3,10 +3,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "access/nonces.h"
 #include "access/seal.h"
 #include "cluster/base/document.h"
 #include "common/jsonx.h"
@@ -14,10 +16,12 @@
 
 #define LINE "0123456789abcdef0123456789abcdef"
 #define USER "00112233445566778899aabbccddeeff"
+#define OTHER "8899aabbccddeeff0011223344556677"
 #define GONE "ffeeddccbbaa99887766554433221100"
 #define KEY "DFC4JAAAAAAAAAAAAAA1"
 #define OLD_KEY "DFC4JAAAAAAAAAAAAAA2"
 #define GONE_KEY "DFC4JAAAAAAAAAAAAAA3"
+#define OTHER_KEY "DFC4JAAAAAAAAAAAAAA4"
 #define SECRET "abcdefghijklmnopqrstuvwxyz0123456789ABCD"
 #define NONCE "0123456789abcdef"
 
@@ -52,9 +56,10 @@ static int set_up(void **state)
     json_t *two =
         json_pack("[o, o]", key_json(&keys, USER, KEY, 0), key_json(&keys, USER, OLD_KEY, NOW));
     json_t *one = json_pack("[o]", key_json(&keys, GONE, GONE_KEY, 0));
-    _cleanup_json_ json_t *doc =
-        json_pack("{s:i, s:[o, o], s:[]}", "version", 1, "users",
-                  user_json(USER, "anna", true, two), user_json(GONE, "bert", false, one), "roles");
+    json_t *other = json_pack("[o]", key_json(&keys, OTHER, OTHER_KEY, 0));
+    _cleanup_json_ json_t *doc = json_pack(
+        "{s:i, s:[o, o, o], s:[]}", "version", 1, "users", user_json(USER, "anna", true, two),
+        user_json(GONE, "bert", false, one), user_json(OTHER, "carl", true, other), "roles");
     w.doc = (struct access){0};
     assert_int_equal(access_from_json(doc, &w.doc, NULL), 0);
     w.keys = proof_keys_new(&keys);
@@ -84,8 +89,9 @@ static int enter(struct world *w, json_t *body, struct error *err)
 {
     const struct user *user = NULL;
     int code = login_by_key(w->login, w->keys, &w->doc, body, NOW, &user, err);
+    const char *access = json_string_value(json_object_get(body, "access"));
     if (code == 0)
-        assert_string_equal(user->name, "anna");
+        assert_string_equal(user->name, strcmp(access, OTHER_KEY) == 0 ? "carl" : "anna");
     json_decref(body);
     return code;
 }
@@ -109,6 +115,21 @@ static void test_a_login_is_good_for_five_minutes(void **state)
     assert_int_equal(enter(w, claim(KEY, SECRET, NOW - edge - 1, NONCE "1"), NULL), E_UNAUTHORIZED);
     assert_int_equal(enter(w, claim(KEY, SECRET, NOW + edge + 1, NONCE "2"), NULL), E_UNAUTHORIZED);
     assert_int_equal(enter(w, claim(KEY, SECRET, INT64_MAX, NONCE "3"), NULL), E_UNAUTHORIZED);
+}
+
+/* The limit is of one access key: nobody can stop the logins of others. */
+static void test_too_many_logins_stop_their_own_key_alone(void **state)
+{
+    struct world *w = *state;
+    struct error err = ERROR_INIT;
+    char nonce[LOGIN_NONCE_MAX + 1];
+    for (int i = 0; i < NONCES_PER_KEY; i++) {
+        snprintf(nonce, sizeof nonce, "%016x", i);
+        assert_int_equal(enter(w, claim(KEY, SECRET, NOW, nonce), NULL), 0);
+    }
+    assert_int_equal(enter(w, claim(KEY, SECRET, NOW, NONCE), &err), E_RATE_LIMITED);
+    assert_non_null(strstr(err.message, KEY));
+    assert_int_equal(enter(w, claim(OTHER_KEY, SECRET, NOW, NONCE), NULL), 0);
 }
 
 /* What is wrong is not told, and a refused login takes no nonce. */
@@ -159,6 +180,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_login_without_a_secret_in_force_is_refused, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_every_field_is_proven, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_too_many_logins_stop_their_own_key_alone, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_a_body_that_is_no_login, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,14 +2,17 @@
  *
  * A login is good for `window_ms` around its time, so that its nonce need be known for twice that
  * long.  Nonces are kept in two tables that take turns: after two windows the older one is emptied.
- * A table takes NONCES_MAX; beyond that logins are refused, since a nonce that is forgotten early
- * could be sent again.  Only a login whose proof is right takes a place. */
+ *
+ * An access key has NONCES_PER_KEY places in a table.  Beyond that its logins are refused, since a
+ * nonce that is forgotten early could be sent again; logins of other keys go on.  A table grows with
+ * what is in it, so the number of access keys bounds it.  Only a login whose proof is right takes a
+ * place. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { NONCES_MAX = 16384 };
+enum { NONCES_PER_KEY = 1024 };
 
 struct nonces;
 

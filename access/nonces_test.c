@@ -41,19 +41,40 @@ static void test_nonces_are_forgotten_in_the_end(void **state)
     nonces_free(n);
 }
 
-static void test_a_full_table_refuses_and_recovers(void **state)
+static void take_all_places(struct nonces *n, const char *access)
+{
+    char name[16];
+    for (int i = 0; i < NONCES_PER_KEY; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        assert_int_equal(nonces_take(n, access, name, START), NONCE_TAKEN);
+    }
+    assert_int_equal(nonces_take(n, access, "more", START), NONCE_FULL);
+}
+
+static void test_a_key_without_places_is_refused_and_recovers(void **state)
 {
     (void)state;
-    char name[16];
     struct nonces *n = nonces_new(WINDOW);
-    for (int i = 0; i < NONCES_MAX; i++) {
-        snprintf(name, sizeof name, "%d", i);
-        assert_int_equal(nonces_take(n, "A", name, START), NONCE_TAKEN);
-    }
-    assert_int_equal(nonces_take(n, "A", "more", START), NONCE_FULL);
+    take_all_places(n, "A");
     assert_int_equal(nonces_take(n, "A", "7", START), NONCE_USED);
     assert_int_equal(nonces_take(n, "A", "more", START + 2 * WINDOW), NONCE_TAKEN);
     assert_int_equal(nonces_take(n, "A", "7", START + 2 * WINDOW), NONCE_USED);
+    nonces_free(n);
+}
+
+/* Nobody can stop the logins of others. */
+static void test_other_keys_have_places_of_their_own(void **state)
+{
+    (void)state;
+    char access[16];
+    struct nonces *n = nonces_new(WINDOW);
+    for (int i = 0; i < 64; i++) {
+        snprintf(access, sizeof access, "key-%d", i);
+        take_all_places(n, access);
+    }
+    assert_int_equal(nonces_take(n, "root", "1", START), NONCE_TAKEN);
+    assert_int_equal(nonces_take(n, "root", "1", START), NONCE_USED);
+    assert_int_equal(nonces_take(n, "key-0", "0", START), NONCE_USED);
     nonces_free(n);
 }
 
@@ -63,7 +84,8 @@ int main(void)
         cmocka_unit_test(test_a_nonce_is_taken_once_for_each_key),
         cmocka_unit_test(test_a_nonce_is_known_for_two_windows_at_least),
         cmocka_unit_test(test_nonces_are_forgotten_in_the_end),
-        cmocka_unit_test(test_a_full_table_refuses_and_recovers),
+        cmocka_unit_test(test_a_key_without_places_is_refused_and_recovers),
+        cmocka_unit_test(test_other_keys_have_places_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

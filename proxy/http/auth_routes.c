@@ -88,7 +88,7 @@ const struct http_route auth_routes[] = {
              "HMAC-SHA256 with the secret of the lines dfc-login-1, access, time_ms and nonce, in "
              "hexadecimal digits}`",
      .reply = "200 `{\"token\", \"expires_ms\", \"user\"}`",
-     .errors = "unauthorized invalid_json overloaded not_supported (no access control)"},
+     .errors = "unauthorized invalid_json rate_limited not_supported (no access control)"},
     {.name = "auth_whoami",
      .method = HTTP_GET,
      .pattern = "/v1/auth/whoami",
