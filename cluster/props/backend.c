@@ -313,6 +313,15 @@ bool backend_is_listed(const char *url)
     return backend_is_written(url);
 }
 
+bool backend_is_signed(const char *url)
+{
+    struct backend_spec spec;
+    struct arena *a = arena_new(1024);
+    bool is_signed = backend_parse(url, a, &spec, NULL) == 0 && spec.is_signed;
+    arena_free(a);
+    return is_signed;
+}
+
 bool backend_same_objects(const char *a, const char *b)
 {
     struct backend_spec x, y;

@@ -58,3 +58,5 @@ bool backend_same_objects(const char *a, const char *b);
 /* Does this release write to it, and list it? */
 bool backend_is_written(const char *url);
 bool backend_is_listed(const char *url);
+/* Do targets use credentials of the cluster for it, the default ones or a profile's? */
+bool backend_is_signed(const char *url);

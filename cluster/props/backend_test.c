@@ -77,6 +77,29 @@ static void urls_of_http(void **unused)
     assert_string_equal(s.endpoint, "http://p1:8080");
 }
 
+static void which_have_credentials(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *url;
+        bool is_signed;
+    } rows[] = {
+        {"s3://b", true},
+        {"s3://b?auth=signed", true},
+        {"s3://b/x?profile=p", true},
+        {"s3://b?endpoint=http://h:9000", true},
+        {"s3://b?auth=none", false},
+        {"s3://b?auth=none&profile=p", false},
+        {"gs://b", true},
+        {"gs://b?auth=none", false},
+        {"https://h/x", false},
+        {"dfc://b?endpoint=http://h:8080", false},
+        {"what is no URL", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(backend_is_signed(rows[i].url), rows[i].is_signed);
+}
+
 static void what_is_refused(void **unused)
 {
     (void)unused;
@@ -179,8 +202,11 @@ static void the_same_objects(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(urls_of_s3),       cmocka_unit_test(urls_of_http),
-        cmocka_unit_test(what_is_refused),  cmocka_unit_test(objects_become_urls),
+        cmocka_unit_test(urls_of_s3),
+        cmocka_unit_test(urls_of_http),
+        cmocka_unit_test(which_have_credentials),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(objects_become_urls),
         cmocka_unit_test(the_same_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

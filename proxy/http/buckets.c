@@ -160,6 +160,19 @@ static int check_backend(const struct proxy *p, const struct bucket_props *props
     return err->code;
 }
 
+/* The owner of a bucket reads all that its backend gives: whoever may only create buckets must not
+ * have the cluster's credentials sent. */
+static int check_credentials(struct http_request *req, const struct bucket_props *props,
+                             struct error *err)
+{
+    if (props->backend == NULL || !backend_is_signed(props->backend))
+        return 0;
+    int r = guard_ask(req, RIGHT_CLUSTER_ADMIN, NULL, NULL, err);
+    return r == 0 ? 0
+                  : error_wrap(err, "a backend that is reached with the cluster's credentials "
+                                    "(auth=none has none)");
+}
+
 static void commit_create(struct http_request *req, const struct bucket_props *props)
 {
     const struct command cmd = {
@@ -204,7 +217,8 @@ static int create(struct http_request *req, const struct action_body *body, stru
     int r = guard_ask(req, RIGHT_CREATE, NULL, NULL, err);
     if (r == 0)
         r = body->value != NULL ? props_of_value(body->value, &props, err) : 0;
-    if (r != 0 || (r = check_backend(http_user(req), &props, err)) != 0 ||
+    if (r != 0 || (r = check_credentials(req, &props, err)) != 0 ||
+        (r = check_backend(http_user(req), &props, err)) != 0 ||
         (r = recovery_check_new(http_user(req), err)) != 0)
         return r;
     if (props.backend != NULL && json_object_get(body->value, "durability") == NULL)
@@ -225,6 +239,7 @@ static int setprops(struct http_request *req, const struct action_body *body, st
         return error_set(err, E_JSON, "field 'value' is missing");
     if ((r = bucket_name_check(name, err)) != 0 ||
         (r = props_of_value(body->value, &scratch, err)) != 0 ||
+        (r = check_credentials(req, &scratch, err)) != 0 ||
         (r = check_backend(http_user(req), &scratch, err)) != 0)
         return r;
     const struct command cmd = {.kind = CMD_BUCKET_PROPS, .name = name, .patch = body->value};
@@ -468,9 +483,11 @@ const struct http_route bucket_routes[] = {
      .changes = true,
      .right = RIGHT_ANY,
      .begin = post_begin,
-     .summary = "Creates a bucket; or, with another action, renames it, lists its objects, or "
-                "starts a job "
-                "that deletes, copies, prefetches, evicts or downloads them.",
+     .summary =
+         "Creates a bucket; or, with another action, renames it, lists its objects, or "
+         "starts a job that deletes, copies, prefetches, evicts or downloads them. A backend "
+         "that is reached with the cluster's credentials needs the right `admin` on the "
+         "cluster.",
      .body =
          "`{\"action\": \"create\", \"value\": {props}, \"check\": false}` (also `createlb`; "
          "check: a target first asks the bucket's backend for one name); `{\"action\": "
@@ -495,7 +512,9 @@ const struct http_route bucket_routes[] = {
      .changes = true,
      .right = RIGHT_ADMIN,
      .begin = put_begin,
-     .summary = "Changes a bucket's properties. Properties that are not named keep their value.",
+     .summary = "Changes a bucket's properties. Properties that are not named keep their value. "
+                "A backend that is reached with the cluster's credentials needs the right `admin` "
+                "on the cluster.",
      .body = "`{\"action\": \"setprops\", \"value\": {props}}`",
      .reply = "200 and the bucket's document",
      .errors = "bucket_not_found invalid_name invalid_json not_supported"},

@@ -161,6 +161,25 @@ def test_actions_of_a_bucket_ask_for_their_rights(c):
     reader.call("POST", "/v1/buckets/acts", copy).expect(403, "access_denied", "'write'")
 
 
+def test_credentials_of_the_cluster_are_an_administrators(c):
+    """A backend that targets reach with them needs more than the right to create buckets."""
+    maker = make_user(c, "cred-maker", [{"rights": ["create"]}])
+    closed = ({"backend": "s3://corp"}, {"backend": "s3://corp?profile=p"}, {"backend": "gs://corp"},
+              {"backend": {"provider": "s3", "bucket": "corp"}})
+    for value in closed:
+        maker.call("POST", "/v1/buckets/cred", {"action": "create", "value": value}).expect(
+            403, "access_denied", "'admin' on the cluster")
+    for i, backend in enumerate(("s3://corp?auth=none", "gs://corp?auth=none")):
+        maker.call("POST", f"/v1/buckets/cred-{i}",
+                   {"action": "create", "value": {"backend": backend}}).expect(201)
+    for value in ({"backend": "s3://corp"}, {"backend": "s3://corp?profile=p"}):
+        maker.call("PUT", "/v1/buckets/cred-0", {"action": "setprops", "value": value}).expect(
+            403, "access_denied", "'admin' on the cluster")
+    maker.call("PUT", "/v1/buckets/cred-0", {"action": "setprops", "value": {"validate": "open"}}
+               ).expect(200)
+    c.call("POST", "/v1/buckets/cred", {"action": "create", "value": closed[0]}).expect(201)
+
+
 def test_a_sort_asks_for_its_buckets(c):
     spec = {"input_bck": "acts", "output_bck": "elsewhere", "input_format": "a-{0..1}",
             "output_format": "b-{0..1}", "extension": ".tar", "output_shard_size": "1KB",
