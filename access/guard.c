@@ -296,6 +296,7 @@ static void put_new_proof(const struct http_request *req, const struct caller *c
 {
     struct redirect_call call;
     struct proof_keys *keys = guard_keys(c->guard);
+    buf_puts(url, "&dfca=");
     call_of(req, bucket_id, new_name, &call);
     redirect_proof_put(keys, c->user->id, (uint64_t)clock_wall_ms() + c->guard->redirect_ttl_ms,
                        &call, url);
@@ -312,11 +313,19 @@ void guard_put_proof(const struct http_request *req, uint64_t bucket_id, const c
         buf_puts(url, "&dfcn=");
         buf_put_url_escaped(url, new_name, strlen(new_name), "");
     }
-    buf_puts(url, "&dfca=");
-    if (c->via == VIA_REDIRECT)
-        buf_puts(url, http_query(req, "dfca"));
-    else
+    if (c->via != VIA_REDIRECT) {
         put_new_proof(req, c, bucket_id, new_name, url);
+        return;
+    }
+    buf_puts(url, "&dfca=");
+    buf_puts(url, http_query(req, "dfca"));
+}
+
+void guard_put_own_proof(const struct http_request *req, uint64_t bucket_id, struct buf *url)
+{
+    const struct caller *c = http_caller(req);
+    if (c != NULL && c->user != NULL)
+        put_new_proof(req, c, bucket_id, NULL, url);
 }
 
 int guard_ask_new_name(struct http_request *req, const char *bucket, const char *new_name,

@@ -70,6 +70,12 @@ bool guard_sees(const struct http_request *req, const char *bucket);
  * NULL.  Nothing for an anonymous caller, whose rights the target looks up. */
 void guard_put_proof(const struct http_request *req, uint64_t bucket_id, const char *new_name,
                      struct buf *url);
+/* The same for a call that this node makes for the caller: the proof is always new, since the body
+ * that came with the caller's may have taken longer than that lasts. */
+void guard_put_own_proof(const struct http_request *req, uint64_t bucket_id, struct buf *url);
+/* At a target: may the object be renamed so?  A redirect proof is for one new name. */
+int guard_ask_new_name(struct http_request *req, const char *bucket, const char *new_name,
+                       struct error *err);
 
 /* What the guard found out about a request, for the audit log. */
 struct guard_account {
@@ -80,6 +86,3 @@ struct guard_account {
 };
 /* At the end of the request, before its hooks. */
 void guard_account(const struct http_request *req, struct guard_account *out);
-/* At a target: may the object be renamed so?  A redirect proof is for one new name. */
-int guard_ask_new_name(struct http_request *req, const char *bucket, const char *new_name,
-                       struct error *err);

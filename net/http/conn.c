@@ -119,17 +119,18 @@ static enum conn_verdict conn_read(struct conn *c)
     size_t room = conn_make_room(c);
     assert(room > 0);
     ssize_t n = wire_recv(c, c->in + c->in_len, room);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-        c->readable = errno == EINTR;
-        return c->readable ? CONN_AGAIN : CONN_WAIT;
-    }
-    if (n <= 0)
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         return CONN_CLOSE;
-    if (!c->peer_done && wire_is_drained(c, (size_t)n, room))
+    if (wire_is_drained(c, n, room))
         c->readable = false; /* empty; what comes from now on is a new event */
-    c->in_len += (size_t)n;
-    c->budget -= (size_t)n < c->budget ? (size_t)n : c->budget;
-    return CONN_AGAIN;
+    if (n > 0) {
+        c->in_len += (size_t)n;
+        c->budget -= (size_t)n < c->budget ? (size_t)n : c->budget;
+        return CONN_AGAIN;
+    }
+    if (c->out.len > 0 && wire_flush(c) == CONN_CLOSE)
+        return CONN_CLOSE;
+    return c->readable ? CONN_AGAIN : CONN_WAIT;
 }
 
 /* --- the head --------------------------------------------------------------------------------- */

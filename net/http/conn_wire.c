@@ -19,12 +19,15 @@ enum { HANDSHAKE_RECORD = 0x16 }; /* the first byte of a ClientHello's (RFC 8446
 
 ssize_t wire_recv(struct conn *c, char *to, size_t room)
 {
-    return c->tls != NULL ? tls_session_read(c->tls, to, room) : recv(c->fd, to, room, 0);
+    return c->tls != NULL ? tls_session_read(c->tls, to, room, c->peer_done)
+                          : recv(c->fd, to, room, 0);
 }
 
-bool wire_is_drained(const struct conn *c, size_t got, size_t room)
+bool wire_is_drained(const struct conn *c, ssize_t n, size_t room)
 {
-    return c->tls != NULL ? tls_session_is_drained(c->tls) : got < room;
+    if (c->tls != NULL)
+        return tls_session_is_drained(c->tls);
+    return n < 0 ? errno == EAGAIN : (size_t)n < room && !c->peer_done;
 }
 
 ssize_t wire_wrote(struct conn *c, ssize_t n)
@@ -115,7 +118,7 @@ enum conn_verdict wire_handshake_step(struct conn *c)
     struct error err = ERROR_INIT;
     if (!c->readable && c->out.len == 0)
         return CONN_WAIT;
-    enum tls_shake shake = tls_session_shake(c->tls, &err);
+    enum tls_shake shake = tls_session_shake(c->tls, c->peer_done, &err);
     if (c->out.len > 0 && wire_flush(c) == CONN_CLOSE)
         return CONN_CLOSE;
     if (shake == TLS_FAILED)

@@ -11,8 +11,8 @@ enum { WIRE_PIECE_BYTES = 64 * 1024 }; /* of a body, sealed and sent at a time *
 
 /* As recv(). */
 ssize_t wire_recv(struct conn *c, char *to, size_t room);
-/* That call took `got` bytes, and what comes from now on is a new event. */
-bool wire_is_drained(const struct conn *c, size_t got, size_t room);
+/* That call, which gave n (and errno), has left nothing: what comes from now on is a new event. */
+bool wire_is_drained(const struct conn *c, ssize_t n, size_t room);
 /* What a call that writes to the socket came to: bytes, 0 when it takes none now, or -1. */
 ssize_t wire_wrote(struct conn *c, ssize_t n);
 /* Sends what stands in `out`.  CONN_AGAIN: the socket takes more; CONN_WAIT: it does not, and some

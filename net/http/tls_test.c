@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -292,6 +293,45 @@ static void test_a_forgery_comes_with_a_request(void **state)
     wire_close(&w);
 }
 
+/* As many as a client likes, but not without data between them. */
+static void test_new_keys(void **state)
+{
+    (void)state;
+    start_without_limits();
+    struct wire w = wire_open(port);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(SSL_key_update(w.tls, SSL_KEY_UPDATE_REQUESTED), 1);
+        get_hello(&w);
+    }
+    struct wire beside = wire_open(port);
+    for (bool open = true; open;)
+        open = SSL_key_update(w.tls, SSL_KEY_UPDATE_REQUESTED) == 1 && SSL_do_handshake(w.tls) == 1;
+    get_hello(&beside);
+    wire_close(&w);
+    wire_close(&beside);
+}
+
+/* With the last byte of what is no whole record. */
+static void test_an_end_in_the_middle_of_a_record(void **state)
+{
+    (void)state;
+    start_without_limits();
+    static const char part[] = {0x17, 3, 3, 0, 32, 1, 2, 3};
+    struct wire w = wire_open(port);
+    get_hello(&w);
+    cork(&w, 1);
+    assert_int_equal(send(w.fd, part, sizeof part, 0), sizeof part);
+    assert_int_equal(shutdown(w.fd, SHUT_WR), 0);
+    assert_false(wire_is_open(&w));
+    wire_close(&w);
+    w = wire_open_plain(port);
+    cork(&w, 1);
+    wire_print(&w, "%s", record_begins);
+    assert_int_equal(shutdown(w.fd, SHUT_WR), 0);
+    assert_false(wire_is_open(&w));
+    wire_close(&w);
+}
+
 /* A record's parts come as packets of their own. */
 static void test_a_record_in_pieces(void **state)
 {
@@ -325,13 +365,21 @@ static void test_a_record_in_pieces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_versions_and_ciphers),         TEST(test_no_renegotiation),
-        TEST(test_plain_http_is_told),           TEST(test_broken_handshakes),
-        TEST(test_a_handshake_has_its_time),     TEST(test_slots_for_handshakes),
-        TEST(test_connections_of_one_address),   TEST(test_handshakes_give_way),
-        TEST(test_the_end_comes_with_a_request), TEST(test_a_forgery_comes_with_a_request),
+        TEST(test_versions_and_ciphers),
+        TEST(test_no_renegotiation),
+        TEST(test_plain_http_is_told),
+        TEST(test_broken_handshakes),
+        TEST(test_a_handshake_has_its_time),
+        TEST(test_slots_for_handshakes),
+        TEST(test_connections_of_one_address),
+        TEST(test_handshakes_give_way),
+        TEST(test_the_end_comes_with_a_request),
+        TEST(test_a_forgery_comes_with_a_request),
         TEST(test_a_record_in_pieces),
+        TEST(test_new_keys),
+        TEST(test_an_end_in_the_middle_of_a_record),
     };
+    signal(SIGPIPE, SIG_IGN); /* OpenSSL's client answers an alert, also where it cannot */
     tls = certificate_tls();
     wire_speaks_tls = true;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

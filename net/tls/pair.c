@@ -123,6 +123,7 @@ static SSL_CTX *context_new(void)
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_clear_mode(ctx, SSL_MODE_AUTO_RETRY);            /* a read ends with each record */
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF); /* tickets need no memory */
     SSL_CTX_set_num_tickets(ctx, 1);
     SSL_CTX_set_read_ahead(ctx, 1);

@@ -10,10 +10,23 @@
 #include "net/tls/pair.h"
 #include "net/tls/tls.h"
 
+/* What a peer may do to a thread that others wait for.  OpenSSL goes through all that it has been
+ * given before it returns, if that has no data. */
+enum {
+    CALL_RECORDS = 64,  /* with data, in a call of tls_session_read() */
+    KEY_UPDATES = 32,   /* without data between them */
+    LEAST_PIECE = 4096, /* bytes that are read of a socket at first; twice as many each time, up to
+                         * TLS_READ_BYTES, while the socket has so many */
+};
+
 struct tls_session {
     SSL *ssl;
     int fd;
-    bool drained; /* the socket had less than was asked for: a read would tell nothing new */
+    bool to_the_end; /* of this call: the peer has ended, and that is to be heard */
+    bool drained;    /* the socket had less than was asked for: a read would tell nothing new */
+    bool asked;      /* of this call: for more than there is */
+    size_t piece;    /* that the next read of the socket takes at most */
+    unsigned key_updates; /* since there was data */
 };
 
 /* --- the socket and the buffer as OpenSSL's other ends ---------------------------------------- */
@@ -22,11 +35,18 @@ struct tls_session {
 static int source_read(BIO *bio, char *to, int room)
 {
     struct tls_session *s = BIO_get_data(bio);
+    size_t piece = (size_t)room < s->piece ? (size_t)room : s->piece;
     BIO_clear_retry_flags(bio);
-    ssize_t n = s->drained ? -1 : recv(s->fd, to, (size_t)room, 0);
-    if (n < 0 && (s->drained || errno == EAGAIN || errno == EINTR))
+    if (s->key_updates > KEY_UPDATES)
+        return -1;
+    ssize_t n = s->drained ? -1 : recv(s->fd, to, piece, 0);
+    if (n < 0 && (s->drained || errno == EAGAIN || errno == EINTR)) {
         BIO_set_retry_read(bio);
-    s->drained = n != 0 && n < room;
+        s->asked = s->drained || errno == EAGAIN;
+    }
+    bool all = n < 0 || (size_t)n < piece;
+    s->drained = all && n != 0 && !s->to_the_end;
+    s->piece = all ? LEAST_PIECE : s->piece < TLS_READ_BYTES ? 2 * s->piece : TLS_READ_BYTES;
     return (int)n;
 }
 
@@ -68,12 +88,23 @@ static BIO *end_new(BIO_METHOD *method, void *data)
 
 /* --- the session ------------------------------------------------------------------------------ */
 
+static void heard(int is_ours, int version, int type, const void *data, size_t len, SSL *ssl,
+                  void *arg)
+{
+    struct tls_session *s = arg;
+    (void)version;
+    (void)ssl;
+    if (!is_ours && type == SSL3_RT_HANDSHAKE && len > 0 &&
+        *(const unsigned char *)data == SSL3_MT_KEY_UPDATE)
+        s->key_updates++;
+}
+
 struct tls_session *tls_session_new(struct tls *t, int fd, struct buf *out)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_methods);
     struct tls_session *s = xcalloc(1, sizeof *s);
-    *s = (struct tls_session){.ssl = tls_accept(t), .fd = fd};
+    *s = (struct tls_session){.ssl = tls_accept(t), .fd = fd, .piece = LEAST_PIECE};
     BIO *source = end_new(source_method, s), *sink = end_new(sink_method, out);
     if (s->ssl == NULL || source == NULL || sink == NULL) {
         BIO_free(source);
@@ -82,6 +113,8 @@ struct tls_session *tls_session_new(struct tls *t, int fd, struct buf *out)
         return NULL;
     }
     SSL_set_bio(s->ssl, source, sink);
+    SSL_set_msg_callback(s->ssl, heard);
+    SSL_set_msg_callback_arg(s->ssl, s);
     return s;
 }
 
@@ -93,10 +126,16 @@ void tls_session_free(struct tls_session *s)
     free(s);
 }
 
-enum tls_shake tls_session_shake(struct tls_session *s, struct error *err)
+static void begin(struct tls_session *s, bool to_the_end)
 {
     ERR_clear_error();
-    s->drained = false;
+    s->to_the_end = to_the_end;
+    s->drained = s->asked = false;
+}
+
+enum tls_shake tls_session_shake(struct tls_session *s, bool to_the_end, struct error *err)
+{
+    begin(s, to_the_end);
     int rc = SSL_do_handshake(s->ssl);
     if (rc == 1)
         return TLS_SHAKEN;
@@ -109,41 +148,50 @@ enum tls_shake tls_session_shake(struct tls_session *s, struct error *err)
     return TLS_FAILED;
 }
 
-/* Why no more was read.  An end, or an error, is for the next read to tell, if this one has bytes:
- * then the session must not look drained. */
-static ssize_t no_bytes(struct tls_session *s, int rc)
+enum step { READ_DATA, READ_MUTE, READ_NO_MORE, READ_ENDED, READ_FAILED };
+
+static enum step why_none(struct tls_session *s, int rc)
 {
     int why = SSL_get_error(s->ssl, rc);
     ERR_clear_error();
-    if (why != SSL_ERROR_WANT_READ)
-        s->drained = false;
-    if (why == SSL_ERROR_ZERO_RETURN)
-        return 0;
-    errno = why == SSL_ERROR_WANT_READ ? EAGAIN : EPROTO;
-    return -1;
+    if (why == SSL_ERROR_WANT_READ)
+        return s->asked ? READ_NO_MORE : READ_MUTE;
+    s->drained = s->asked = false; /* if there is data, the next call tells the rest */
+    return why == SSL_ERROR_ZERO_RETURN ? READ_ENDED : READ_FAILED;
 }
 
-/* A record at a time: as many as are there, so that the caller gets large pieces. */
-ssize_t tls_session_read(struct tls_session *s, char *to, size_t room)
+/* One record, or what the one before has left. */
+static enum step read_record(struct tls_session *s, char *to, size_t room, size_t *got)
 {
-    size_t got = 0;
-    ERR_clear_error();
-    s->drained = false;
-    while (got < room && got < TLS_READ_BYTES && !tls_session_is_drained(s)) {
-        size_t left = room - got;
-        int n = SSL_read(s->ssl, to + got, left < TLS_READ_BYTES ? (int)left : TLS_READ_BYTES);
-        if (n <= 0) {
-            ssize_t none = no_bytes(s, n);
-            return got > 0 ? (ssize_t)got : none;
-        }
-        got += (size_t)n;
+    int n = SSL_read(s->ssl, to, room < TLS_READ_BYTES ? (int)room : TLS_READ_BYTES);
+    enum step step = n > 0 ? READ_DATA : why_none(s, n);
+    if (step == READ_DATA) {
+        *got += (size_t)n;
+        s->key_updates = 0;
     }
-    return (ssize_t)got;
+    return step;
+}
+
+/* As many records as are there, so that the caller gets large pieces. */
+ssize_t tls_session_read(struct tls_session *s, char *to, size_t room, bool to_the_end)
+{
+    enum step step = READ_DATA;
+    size_t got = 0;
+    begin(s, to_the_end);
+    for (unsigned i = 0; i < CALL_RECORDS && step <= READ_MUTE; i++) {
+        if (got == room || got >= TLS_READ_BYTES || tls_session_is_drained(s))
+            break;
+        step = read_record(s, to + got, room - got, &got);
+    }
+    if (got > 0)
+        return (ssize_t)got;
+    errno = step == READ_FAILED ? EPROTO : EAGAIN;
+    return step == READ_ENDED ? 0 : -1;
 }
 
 bool tls_session_is_drained(const struct tls_session *s)
 {
-    return s->drained && SSL_has_pending(s->ssl) == 0;
+    return s->asked || (s->drained && SSL_has_pending(s->ssl) == 0);
 }
 
 bool tls_session_write(struct tls_session *s, const void *data, size_t len)

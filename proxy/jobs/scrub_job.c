@@ -122,7 +122,8 @@ static int spec(json_t *value, json_t **out, struct error *err)
 {
     static const char *const fields[] = {"rate", NULL};
     uint64_t rate = 0;
-    bool given = json_object_get(value, "rate") != NULL;
+    const json_t *asked = json_object_get(value, "rate");
+    bool given = asked != NULL && !json_is_null(asked);
     int code = json_only_fields(value, "value", fields, err);
     if (code == 0)
         code = job_make_rate(value, &rate, err);

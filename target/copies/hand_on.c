@@ -4,6 +4,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "access/guard.h"
 #include "cluster/members/location.h"
 #include "cluster/placement/owners.h"
 #include "common/log.h"
@@ -100,6 +101,7 @@ static enum hand_next attempt_decide(const struct object_call *call, struct atte
     if (next != HAND_SEND)
         return next;
     location_put_target(&url, o.acting, s, b, call->name, http_raw_query(call->req));
+    guard_put_own_proof(call->req, b->id, &url);
     a->url = buf_steal(&url);
     a->map = s->smap.version;
     return next;

@@ -63,8 +63,11 @@ static int check(void *ctx, const struct attr *current, struct error *err)
     return error_set(err, E_PRECONDITION, "object '%s' was put after the job", current->name);
 }
 
+/* What a stop has kept from being tried is not counted. */
 static void count(struct deletions *d, const char *name, const struct error *err)
 {
+    if (err->code == E_ABORTED)
+        return;
     if (err->code == 0)
         job_tally_done(d->job->tally, 0);
     else if (err->code == E_OBJECT_NOT_FOUND)
@@ -119,11 +122,16 @@ static void deletion_over(struct deletion *x, const struct error *err)
 
 static void deletion_run(struct deletion *x);
 
-/* The turn lasts until the deletion has ended. */
+/* The turn lasts until the deletion has ended.  A rename may have kept it from its turn for long. */
 static void run_in_turn(void *arg)
 {
     struct deletion *x = arg;
+    struct error stopped;
     sem_t ended;
+    if (job_base_check(x->all->job, &stopped) != 0) {
+        deletion_over(x, &stopped);
+        return;
+    }
     sem_init(&ended, 0, 0);
     x->turn = &ended;
     deletion_run(x);

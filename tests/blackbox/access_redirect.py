@@ -165,6 +165,19 @@ def test_the_proxy_streams_by_the_token(c):
     c.root.call("PUT", "/v1/objects/b/streamed", DATA, headers=never).expect(200)
 
 
+def test_an_upload_is_handed_on_with_a_proof(c):
+    """The target that got the upload asks the leader in the name of the caller."""
+    c.create("two", copies=2)
+    path = "/v1/objects/two/o"
+    url = c.root.call("PUT", path, DATA, follow=False).expect(307).headers["Location"]
+    never = {"Dfc-Redirect": "never"}
+    for node in c.targets():
+        at = re.sub(r"http://[^/]+", c.url(node), url)
+        ask(c, "PUT", at, DATA, never).expect(200)
+        ask(c, "PUT", at.split("?")[0], DATA, {**never, **c.root.headers()}).expect(200)
+    equal(c.root.call("GET", path).expect(200).body, DATA, "the object")
+
+
 def test_an_open_bucket_needs_no_proof(c):
     c.create("open")
     c.put("open", "o", b"open")

@@ -223,5 +223,12 @@ def test_mistakes_are_refused(c):
         c.call("POST", "/v1/jobs", request).expect(400)
 
 
+def test_a_rate_of_null_is_none(c):
+    request = {"action": "start", "name": "scrub", "value": {"rate": None}}
+    job_id = c.call("POST", "/v1/jobs", request).expect(202).json()["id"]
+    wait_for(lambda: c.get_json(f"/v1/jobs/{job_id}")["state"] == "finished", "the scrub's end")
+    equal(c.get_json(f"/v1/jobs/{job_id}")["spec"], {}, "what was asked for")
+
+
 if __name__ == "__main__":
     main(targets=2, args=("--target-arg=--scrub-save-interval=10ms",))
