@@ -82,13 +82,13 @@ class Side:
                               str(self.script), self.server.url], stdout=subprocess.PIPE,
                              check=True, text=True).stdout
         result = json.loads(out.splitlines()[-1])
-        if result["failed"] or not result["requests"]:
+        if result["failed"] or not result["bytes"]:
             raise RuntimeError(f"{self.server.name}: {out}")
         cpu = cpu_seconds(self.server.pids()) - before
         seconds = time.monotonic() - began
         return {"requests_per_s": result["requests"] / seconds,
                 "bytes_per_cpu_s": result["bytes"] / max(cpu, 0.01),
-                "cpu_us_per_request": cpu * 1e6 / result["requests"],
+                "cpu_us_per_request": cpu * 1e6 / max(result["requests"], 1),
                 "p99_us": result["p99_us"]}
 
 
