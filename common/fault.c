@@ -14,6 +14,7 @@ enum fault_action {
     FAULT_ERRNO,
     FAULT_KILL,
     FAULT_DELAY,
+    FAULT_HOLD,
     FAULT_CUT,
     FAULT_SKIP,
     FAULT_AHEAD,
@@ -27,6 +28,7 @@ struct fault_setting {
     uint64_t first;  /* the pass that it begins with, counting from 1 */
     uint64_t last;
     char place[64]; /* "": everywhere; else what a place must have */
+    char dir[128];  /* of a hold */
 };
 
 static const char *const fault_names[] = {
@@ -38,6 +40,7 @@ static const char *const fault_names[] = {
 enum {
     FAULT_POINTS = sizeof fault_names / sizeof fault_names[0],
     FAULT_ERRNO_MAX = 255, /* Linux has fewer */
+    FAULT_HOLD_MS = 5,     /* between two looks whether a pass is held any longer */
 };
 
 /* What is armed, and how often each point was passed since. */
@@ -109,7 +112,17 @@ static enum fault_action timed_action(const char *name)
     return FAULT_NONE;
 }
 
-/* "EIO@3+", "kill", "delay:50", "cut@64k" */
+static int parse_hold(const char *dir, struct fault_setting *s, struct error *err)
+{
+    if (strlen(dir) >= sizeof s->dir)
+        return error_set(err, E_INVALID, "the directory of a hold has at most %zu characters",
+                         sizeof s->dir - 1);
+    memcpy(s->dir, dir, strlen(dir) + 1);
+    s->action = FAULT_HOLD;
+    return 0;
+}
+
+/* "EIO@3+", "kill", "delay:50", "hold:/tmp/x", "cut@64k" */
 static int parse_setting(char *text, struct fault_setting *s, struct error *err)
 {
     *s = (struct fault_setting){.first = 1, .last = UINT64_MAX};
@@ -119,6 +132,8 @@ static int parse_setting(char *text, struct fault_setting *s, struct error *err)
         s->action = FAULT_CUT;
         return parse_size(after, &s->amount, err);
     }
+    if (strcmp(text, "hold") == 0 && amount != NULL && after == NULL)
+        return parse_hold(amount, s, err);
     if (amount != NULL && (s->action = timed_action(text)) != FAULT_NONE) {
         int rc = parse_duration_ms(amount, &s->amount, err);
         if (rc != 0)
@@ -132,8 +147,8 @@ static int parse_setting(char *text, struct fault_setting *s, struct error *err)
         s->errnum = amount == NULL ? find_errno(text) : 0;
         if (s->errnum == 0)
             return error_set(err, E_INVALID,
-                             "'%s' is none of kill, skip, delay:MS, ahead:MS, behind:MS, cut@SIZE "
-                             "and the errno names",
+                             "'%s' is none of kill, skip, delay:MS, hold:DIR, ahead:MS, "
+                             "behind:MS, cut@SIZE and the errno names",
                              text);
     }
     return after != NULL ? parse_passes(after, s, err) : 0;
@@ -220,8 +235,15 @@ static void fault_delay(uint64_t ms)
         continue;
 }
 
+static void fault_hold(const char *dir, const char *place)
+{
+    _cleanup_free_ char *path = xprintf("%s/%s", dir, place);
+    while (access(path, F_OK) == 0)
+        fault_delay(FAULT_HOLD_MS);
+}
+
 /* 0, or the errno to pretend. */
-static int fault_happen(const struct fault_setting *s)
+static int fault_happen(const struct fault_setting *s, const char *place)
 {
     switch (s->action) {
     case FAULT_ERRNO:
@@ -232,6 +254,9 @@ static int fault_happen(const struct fault_setting *s)
         return 0;
     case FAULT_DELAY:
         fault_delay(s->amount);
+        return 0;
+    case FAULT_HOLD:
+        fault_hold(s->dir, place);
         return 0;
     case FAULT_NONE:
     case FAULT_CUT:
@@ -249,7 +274,7 @@ int fault_pass(const char *point, const char *place)
     if (at < 0)
         abort(); /* a point that is not a row of fault.def */
     const struct fault_setting s = fault_take(at, place);
-    return fault_happen(&s);
+    return fault_happen(&s, place);
 }
 
 int fault_step_pass(const char *point)
@@ -258,7 +283,7 @@ int fault_step_pass(const char *point)
     if (at < 0)
         abort(); /* as above */
     const struct fault_setting s = fault_take(at, "");
-    return s.action == FAULT_SKIP ? FAULT_LEFT_OUT : fault_happen(&s);
+    return s.action == FAULT_SKIP ? FAULT_LEFT_OUT : fault_happen(&s, "");
 }
 
 uint64_t fault_cut_bytes(const char *point)

@@ -1,11 +1,15 @@
 #include "common/fault.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -168,6 +172,44 @@ static void kill_is_a_crash_at_the_pass(void **state)
     assert_int_equal(WTERMSIG(status), SIGKILL);
 }
 
+struct hold {
+    char dir[32], path[40];
+    sem_t begun;
+};
+
+static void *remove_when_begun(void *arg)
+{
+    struct hold *h = arg;
+    sem_wait(&h->begun);
+    unlink(h->path);
+    return NULL;
+}
+
+static void a_pass_is_held_as_long_as_its_file_is_there(void **state)
+{
+    (void)state;
+    struct hold h = {.dir = "/tmp/fault-XXXXXX"};
+    char spec[64];
+    pthread_t remover;
+    assert_non_null(mkdtemp(h.dir));
+    snprintf(h.path, sizeof h.path, "%s/here", h.dir);
+    snprintf(spec, sizeof spec, "pool.job=hold:%s", h.dir);
+    int fd = open(h.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    arm(spec);
+    sem_init(&h.begun, 0, 0);
+    assert_int_equal(fault_errno_at("pool.job", "elsewhere"), 0);
+    assert_int_equal(access(h.path, F_OK), 0);
+    assert_int_equal(pthread_create(&remover, NULL, remove_when_begun, &h), 0);
+    sem_post(&h.begun);
+    assert_int_equal(fault_errno_at("pool.job", "here"), 0);
+    assert_int_not_equal(access(h.path, F_OK), 0);
+    pthread_join(remover, NULL);
+    sem_destroy(&h.begun);
+    rmdir(h.dir);
+}
+
 static void bad_specs_say_why_and_change_nothing(void **state)
 {
     (void)state;
@@ -178,15 +220,18 @@ static void bad_specs_say_why_and_change_nothing(void **state)
         {"disk.wrote=EIO", "no fault point is called 'disk.wrote'"},
         {"=EIO", "no fault point is called ''"},
         {"disk.write", "fault 'disk.write' lacks '=' and an action"},
-        {"disk.write=EFOO", "fault 'disk.write': 'EFOO' is none of kill, skip, delay:MS, ahead:MS, "
-                            "behind:MS, cut@SIZE "
-                            "and the errno names"},
-        {"disk.write=", "fault 'disk.write': '' is none of kill, skip, delay:MS, ahead:MS, "
-                        "behind:MS, cut@SIZE and the errno names"},
-        {"disk.write=EIO:5", "fault 'disk.write': 'EIO' is none of kill, skip, delay:MS, ahead:MS, "
-                             "behind:MS, cut@SIZE and the errno names"},
-        {"net.send=cut", "fault 'net.send': 'cut' is none of kill, skip, delay:MS, ahead:MS, "
-                         "behind:MS, cut@SIZE and the errno names"},
+        {"disk.write=EFOO",
+         "fault 'disk.write': 'EFOO' is none of kill, skip, delay:MS, hold:DIR, ahead:MS, "
+         "behind:MS, cut@SIZE and the errno names"},
+        {"disk.write=",
+         "fault 'disk.write': '' is none of kill, skip, delay:MS, hold:DIR, ahead:MS, "
+         "behind:MS, cut@SIZE and the errno names"},
+        {"disk.write=EIO:5",
+         "fault 'disk.write': 'EIO' is none of kill, skip, delay:MS, hold:DIR, ahead:MS, "
+         "behind:MS, cut@SIZE and the errno names"},
+        {"net.send=cut",
+         "fault 'net.send': 'cut' is none of kill, skip, delay:MS, hold:DIR, ahead:MS, "
+         "behind:MS, cut@SIZE and the errno names"},
         {"net.send=cut@x", "fault 'net.send': 'x' is not a size such as 512, 64KiB or 1.5GiB"},
         {"disk.write[x=EIO", "fault 'disk.write': '[x' is not a place in brackets"},
         {"disk.write[]=EIO", "fault 'disk.write': '[]' is not a place in brackets"},
@@ -285,6 +330,7 @@ int main(void)
         cmocka_unit_test_teardown(a_delay_waits, disarm),
         cmocka_unit_test_teardown(a_clock_is_wrong, disarm),
         cmocka_unit_test_teardown(kill_is_a_crash_at_the_pass, disarm),
+        cmocka_unit_test_teardown(a_pass_is_held_as_long_as_its_file_is_there, disarm),
         cmocka_unit_test_teardown(bad_specs_say_why_and_change_nothing, disarm),
         cmocka_unit_test_teardown(every_row_of_the_table_can_be_armed, disarm),
         cmocka_unit_test_teardown(exactly_one_of_many_threads_sees_the_nth_pass, disarm),

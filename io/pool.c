@@ -7,11 +7,15 @@
 #include "io/pool.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/condition.h"
+#include "common/fault.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "io/thread.h"
 
@@ -33,6 +37,7 @@ struct pool {
     const char *thread_name;
     bool ending;
     uint64_t idle_ms;
+    int nicer;
     size_t first; /* ring of jobs */
     size_t count;
     size_t max;
@@ -113,14 +118,24 @@ static bool next_job(struct pool *p, struct pool_job *out)
     return true;
 }
 
+/* Linux has a nice value for each thread.  -1 may be the new value. */
+static void be_nicer(int by)
+{
+    errno = 0;
+    if (by != 0 && nice(by) == -1 && errno != 0)
+        log_warn("a background thread runs like all others", li64("errno", errno));
+}
+
 static void *pool_main(void *arg)
 {
     struct pool *p = arg;
     struct pool_job job;
     pthread_mutex_lock(&p->lock);
+    be_nicer(p->nicer);
     while (next_job(p, &job)) {
         p->busy++;
         pthread_mutex_unlock(&p->lock);
+        (void)fault_errno_at("pool.job", p->thread_name); /* a job may be held, but cannot fail */
         job.fn(job.arg);
         pthread_mutex_lock(&p->lock);
         p->busy--;
@@ -200,6 +215,13 @@ void pool_set_idle(struct pool *p, uint64_t idle_ms)
 {
     pthread_mutex_lock(&p->lock);
     p->idle_ms = idle_ms;
+    pthread_mutex_unlock(&p->lock);
+}
+
+void pool_set_nicer(struct pool *p, int by)
+{
+    pthread_mutex_lock(&p->lock);
+    p->nicer = by;
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -28,6 +28,9 @@ int pool_keep(struct pool *p, unsigned threads, struct error *err);
 /* Changes how long a thread stays without a job.  Threads that are idle already keep the old
  * time. */
 void pool_set_idle(struct pool *p, uint64_t idle_ms);
+/* Threads that start from now on yield the processors: their nice value is so much greater than
+ * that of the process. */
+void pool_set_nicer(struct pool *p, int by);
 /* Any thread may call it, jobs of the pool included.  E_OVERLOAD: fn will not be called. */
 int pool_submit(struct pool *p, void (*fn)(void *arg), void *arg, struct error *err);
 /* Threads that exist now, idle ones included.  Any thread may call it. */

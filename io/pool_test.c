@@ -1,5 +1,6 @@
 #include "io/pool.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -8,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -252,6 +254,30 @@ static void test_kept_thread_stays(void **state)
     gate_done(&gate);
 }
 
+static void look_how_nice(void *arg)
+{
+    errno = 0;
+    *(int *)arg = getpriority(PRIO_PROCESS, 0);
+    assert_int_equal(errno, 0);
+}
+
+static void test_threads_are_nicer_where_the_pool_is(void **state)
+{
+    (void)state;
+    struct pool *pools[2];
+    int nice[2] = {-1, -1};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pool_new("nice", 1, 1, &pools[i], NULL), 0);
+        pool_set_nicer(pools[i], 10 * i);
+        assert_int_equal(pool_submit(pools[i], look_how_nice, &nice[i], NULL), 0);
+        pool_free(pools[i]);
+    }
+    int own = getpriority(PRIO_PROCESS, 0);
+    assert_int_equal(nice[0], own);
+    assert_int_equal(nice[1], own > 9 ? 19 : own + 10);
+    assert_int_equal(own, getpriority(PRIO_PROCESS, 0));
+}
+
 static void test_thread_that_cannot_be_kept_is_an_error(void **state)
 {
     (void)state;
@@ -326,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_work_goes_on_with_the_threads_there_are),
         cmocka_unit_test(test_job_without_any_thread_is_refused),
         cmocka_unit_test(test_kept_thread_stays),
+        cmocka_unit_test(test_threads_are_nicer_where_the_pool_is),
         cmocka_unit_test(test_thread_that_cannot_be_kept_is_an_error),
         cmocka_unit_test(test_parallel_for_visits_each_once),
         cmocka_unit_test(test_parallel_for_stops_at_a_failure),

@@ -40,7 +40,6 @@ struct cold {
     struct exchange_env env;
     struct cold_threads fetchers; /* each runs one fetch at a time */
     struct cold_threads askers;   /* for ranges and HEAD: until the head of the answer has come */
-    struct cold_threads rangers;  /* the same, for the fetchers' own (cold/ranges.h) */
     atomic_uint_fast64_t range_memory;
     struct pool *writers;     /* each runs the writes to one name (cold/write.c) */
     struct name_queue *turns; /* of the writers */

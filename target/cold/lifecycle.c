@@ -193,8 +193,6 @@ int cold_new(struct target *t, struct cold **out, struct error *err)
     if (code == 0)
         code = threads_new(THREADS_ASKER, p, &c->askers, err);
     if (code == 0)
-        code = threads_new(THREADS_RANGER, p, &c->rangers, err);
-    if (code == 0)
         code = thread_class_new(THREADS_WRITER, p, &c->writers, err);
     if (code == 0)
         c->turns = name_queue_new(c->writers, QUEUE_MAX);
@@ -261,7 +259,6 @@ void cold_free(struct cold *c)
         return;
     pool_free(c->writers);
     threads_free(&c->fetchers);
-    threads_free(&c->rangers);
     threads_free(&c->askers);
     name_queue_free(c->turns);
     list_pages_free(c->pages);

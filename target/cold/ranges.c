@@ -110,7 +110,7 @@ static void ask_more(struct cold_ranges *r)
         *g = (struct range){.of = r, .first = r->asked_to, .err = ERROR_INIT};
         g->end = r->asked_to += left < r->range_bytes ? left : r->range_bytes;
         r->refs++;
-        if (cold_submit(&r->f->cold->rangers, r->f->backend, ask_run, g, &g->err) != 0) {
+        if (cold_submit(&r->f->cold->askers, r->f->backend, ask_run, g, &g->err) != 0) {
             g->answered = true;
             r->refs--;
         }

@@ -43,7 +43,7 @@ int copies_new(struct target *t, struct copies **out, struct error *err)
     job_stop_init(&c->stop);
     c->unsettled = unsettled_new();
     c->staged = staged_new();
-    int code = thread_class_new(THREADS_COPIES, &t->params, &c->pool, err);
+    int code = thread_class_new(THREADS_COMMIT, &t->params, &c->pool, err);
     if (code != 0)
         return code;
     c->turns = name_queue_new(c->pool, TURNS_MAX);

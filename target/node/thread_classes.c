@@ -3,16 +3,19 @@
 #include "io/pool.h"
 #include "target/node/params.h"
 
+enum { NICER_CLIENT = 0, NICER_BACKGROUND = 10 };
+
 #define WAITS(id) (UINT32_C(1) << THREADS_##id)
 
 struct thread_class_row thread_class_row(enum thread_class c, const struct target_params *p)
 {
     const struct thread_class_row rows[] = {
-#define THREAD_CLASS(id, name_, limit_, queue_, kept_, waits_) \
-    [THREADS_##id] = {.name = (name_),                         \
-                      .limit = (unsigned)(limit_),             \
-                      .queue_max = (size_t)(queue_),           \
-                      .kept = (kept_),                         \
+#define THREAD_CLASS(id, name_, limit_, queue_, kept_, priority_, waits_) \
+    [THREADS_##id] = {.name = (name_),                                    \
+                      .limit = (unsigned)(limit_),                        \
+                      .queue_max = (size_t)(queue_),                      \
+                      .kept = (kept_),                                    \
+                      .nicer = NICER_##priority_,                         \
                       .waits_for = (waits_)},
 #include "target/node/thread_classes.def"
 #undef THREAD_CLASS
@@ -28,5 +31,6 @@ int thread_class_new(enum thread_class c, const struct target_params *p, struct 
     if (code != 0)
         return code;
     pool_set_idle(*out, p->thread_idle);
+    pool_set_nicer(*out, row.nicer);
     return pool_keep(*out, row.kept, err);
 }

@@ -11,7 +11,7 @@ struct pool;
 struct target_params;
 
 enum thread_class {
-#define THREAD_CLASS(id, name, limit, queue, kept, waits) THREADS_##id,
+#define THREAD_CLASS(id, name, limit, queue, kept, priority, waits) THREADS_##id,
 #include "target/node/thread_classes.def"
 #undef THREAD_CLASS
     THREAD_CLASSES
@@ -22,6 +22,7 @@ struct thread_class_row {
     unsigned limit; /* threads */
     size_t queue_max;
     unsigned kept;      /* of its threads, those that stay when they are idle */
+    int nicer;          /* its threads, than the process */
     uint32_t waits_for; /* bit 1 << class */
 };
 

@@ -37,7 +37,7 @@ static void test_limits_are_of_the_parameters(void **state)
     assert_int_equal(thread_class_row(THREADS_HANDER, &params).limit, 2);
     assert_int_equal(thread_class_row(THREADS_FETCHER, &params).limit, 3);
     assert_int_equal(thread_class_row(THREADS_UPLOADER, &params).queue_max, 2);
-    assert_string_equal(thread_class_row(THREADS_EC_WRITE, &params).name, "ec-write");
+    assert_string_equal(thread_class_row(THREADS_EC_READ, &params).name, "ec-read");
 }
 
 struct chain {

@@ -24,7 +24,6 @@ struct target;
 
 struct ec {
     struct target *target;
-    struct pool *writers; /* wait for targets that store slices */
     struct pool *readers; /* wait for slices, and for clients that take the bytes */
     struct job_stop stop;
     struct ec_mender *mender;

@@ -36,8 +36,6 @@ int ec_new(struct target *t, struct ec **out, struct error *err)
     pthread_mutex_init(&e->dropping, NULL);
     int code = seed(e, err);
     if (code == 0)
-        code = thread_class_new(THREADS_EC_WRITE, &t->params, &e->writers, err);
-    if (code == 0)
         code = thread_class_new(THREADS_EC_READ, &t->params, &e->readers, err);
     if (code == 0)
         code = ec_mender_new(t, &e->stop, &e->mender, err);
@@ -55,7 +53,6 @@ void ec_free(struct ec *e)
         return;
     job_stop_now(&e->stop);
     ec_sweep_end(e);
-    pool_free(e->writers);
     pool_free(e->readers);
     ec_mender_free(e->mender); /* readers tell it what they found */
     pthread_mutex_destroy(&e->dropping);

@@ -477,7 +477,7 @@ static int gather(const struct ec_upload *u, struct handed *out, struct error *e
     return code;
 }
 
-/* In a writer's thread. */
+/* In a hander's thread: it may read the whole object. */
 static void hand_on_run(void *arg)
 {
     struct ec_upload *u = arg;
@@ -497,17 +497,23 @@ static void hand_on_run(void *arg)
     upload_unref(u);
 }
 
-/* The manifest's write has failed for certain. */
-static void displaced(void *arg, struct handed *manifest, const struct error *why)
+/* The write has failed for certain, as u->why says. */
+static void send_on(struct ec_upload *u)
 {
-    struct ec_upload *u = arg;
     struct error err = ERROR_INIT;
-    handed_drop(manifest);
-    u->why = *why;
-    if (pool_submit(u->target->ec->writers, hand_on_run, u, &err) == 0)
+    if (pool_submit(u->target->handers, hand_on_run, u, &err) == 0)
         return;
     object_call_fail(u->call, "put", &u->why);
     upload_unref(u);
+}
+
+/* The same, of the manifest's write. */
+static void displaced(void *arg, struct handed *manifest, const struct error *why)
+{
+    struct ec_upload *u = arg;
+    handed_drop(manifest);
+    u->why = *why;
+    send_on(u);
 }
 
 static void written(void *arg, const struct attr *attr, const struct error *err)
@@ -517,7 +523,7 @@ static void written(void *arg, const struct attr *attr, const struct error *err)
     upload_unref(u);
 }
 
-/* In a writer's thread. */
+/* In a thread that commits. */
 static void commit_run(void *arg)
 {
     struct ec_upload *u = arg;
@@ -535,7 +541,7 @@ static void commit_run(void *arg)
         copies_put(u->target, u->bucket_id, call->name, put, fan, &condition, written, displaced,
                    u);
     } else if (code == E_STALE_MAP || u->sent_on) {
-        hand_on_run(u);
+        send_on(u);
     } else {
         object_call_fail(call, "put", &err);
         upload_unref(u);
@@ -549,7 +555,7 @@ static void commit_slices(struct object_call *call, struct write_parts *parts)
     struct ec_upload *u = parts->own;
     hush(u);
     u->call = call;
-    if (pool_submit(u->target->ec->writers, commit_run, u, &err) == 0)
+    if (pool_submit(u->target->copies->pool, commit_run, u, &err) == 0)
         return;
     abort_slices(u);
     object_call_fail(call, "put", &err);

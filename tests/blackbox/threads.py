@@ -8,8 +8,7 @@ import glob
 from lib import Failed, in_parallel, main, wait_for
 
 THREADS_MAX = 32
-CLASSES = ("mover", "hander", "copies", "writer", "uploader", "fetcher", "ranger", "asker",
-           "ec-write", "ec-read")
+CLASSES = ("mover", "hander", "commit", "writer", "uploader", "fetcher", "asker", "ec-read")
 WORKERS_KEPT = 1  # so that a state of the cluster is taken in whatever the system refuses
 ARGS = ["--target-arg=--thread-idle=100ms", "--target-arg=--http-threads=2",
         "--target-arg=--disk-readers=4"]
