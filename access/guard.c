@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "access/decide.h"
+#include "access/rates.h"
 #include "access/redirect_proof.h"
 #include "access/token.h"
 #include "cluster/documents/state.h"
@@ -17,6 +18,7 @@
 struct guard {
     struct http_guard hook;
     struct state_holder *state;
+    struct rates *rates;
     uint64_t redirect_ttl_ms;
     pthread_rwlock_t lock; /* of the pointer */
     struct proof_keys *keys;
@@ -27,6 +29,8 @@ enum via { VIA_NOTHING, VIA_TOKEN, VIA_REDIRECT };
 /* http_caller(): of the request's arena. */
 struct caller {
     struct guard *guard;
+    const struct http_request *req;
+    struct access_rate limit;          /* the user's; 0: none */
     const struct cluster_state *state; /* a reference, dropped when the request ends */
     const struct user *user;           /* the state's; NULL: anonymous */
     enum via via;
@@ -249,9 +253,38 @@ static int judge(struct http_request *req, struct caller *c, struct error *err)
     return ask(req, c, right, http_path_param(req, "bucket"), key_of(req), err);
 }
 
-static void drop_state(void *arg)
+/* --- how often -------------------------------------------------------------------------------- */
+
+/* Everybody who proves nothing shares one rate. */
+static const char *rate_id(const struct caller *c)
+{
+    return c->user != NULL ? c->user->id : USER_ANONYMOUS_ID;
+}
+
+static int take_turn(struct http_request *req, struct caller *c, struct error *err)
+{
+    const struct access *doc = &c->state->access;
+    const struct user *u = c->user != NULL ? c->user : access_user(doc, USER_ANONYMOUS);
+    char seconds[24];
+    if (u == NULL)
+        return 0;
+    c->limit = access_rate_of(doc, u);
+    uint64_t wait_ms = rates_take_request(c->guard->rates, rate_id(c), &c->limit, clock_ms());
+    if (wait_ms == 0)
+        return 0;
+    snprintf(seconds, sizeof seconds, "%llu", (unsigned long long)(wait_ms + 999) / 1000);
+    http_reply_header(req, "Retry-After", seconds);
+    return error_set(err, E_RATE_LIMITED, "user '%s' may ask this node again in %llu ms", u->name,
+                     (unsigned long long)wait_ms);
+}
+
+static void end_call(void *arg)
 {
     const struct caller *c = arg;
+    struct http_outcome outcome;
+    http_outcome(c->req, &outcome);
+    rates_take_bytes(c->guard->rates, rate_id(c), &c->limit, outcome.bytes_in + outcome.bytes_out,
+                     clock_ms());
     state_unref(c->state);
 }
 
@@ -259,14 +292,16 @@ static int open_route(void *ctx, struct http_request *req, struct error *err)
 {
     struct guard *g = ctx;
     struct caller *c = arena_alloc(http_arena(req), sizeof *c);
-    *c = (struct caller){.guard = g, .state = state_current(g->state)};
-    http_on_end(req, drop_state, c);
+    *c = (struct caller){.guard = g, .req = req, .state = state_current(g->state)};
+    http_on_end(req, end_call, c);
     http_set_caller(req, c);
     const struct http_route *route = http_route(req);
     if (route != NULL && route->right == RIGHT_NONE)
         return 0;
     int code = identify(req, c, err);
-    return code != 0 ? code : judge(req, c, err);
+    if (code == 0)
+        code = judge(req, c, err);
+    return code != 0 ? code : take_turn(req, c, err);
 }
 
 /* --- for handlers ----------------------------------------------------------------------------- */
@@ -367,6 +402,7 @@ int guard_new(const struct guard_config *config, struct guard **out, struct erro
     g->state = config->state;
     g->redirect_ttl_ms = config->redirect_ttl_ms;
     g->keys = keys;
+    g->rates = rates_new();
     pthread_rwlock_init(&g->lock, NULL);
     *out = g;
     return 0;
@@ -377,6 +413,7 @@ void guard_free(struct guard *g)
     if (g == NULL)
         return;
     proof_keys_unref(g->keys);
+    rates_free(g->rates);
     pthread_rwlock_destroy(&g->lock);
     free(g);
 }

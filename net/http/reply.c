@@ -119,6 +119,15 @@ void reply_error_json(const char *node, const char *request_id, const struct err
     buf_puts(out, "\"}");
 }
 
+static bool has_header(const struct http_request *req, const char *name)
+{
+    for (const struct request_header *h = req->reply.headers; h != NULL; h = h->next) {
+        if (strcasecmp(h->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 void http_reply_error(struct http_request *req, const struct error *err)
 {
     int status = error_status(err->code);
@@ -126,7 +135,7 @@ void http_reply_error(struct http_request *req, const struct error *err)
         http_reply_empty(req, status);
         return;
     }
-    if (status == 429 || status == 503)
+    if ((status == 429 || status == 503) && !has_header(req, "Retry-After"))
         http_reply_header(req, "Retry-After", "1");
     if (err->code == E_OVERLOAD)
         metric_add(req->server->overload, 1);
