@@ -236,6 +236,20 @@ static void judge_backends(struct verdict *v, json_t *node)
                     others));
 }
 
+/* A daemon warns in its log for as long. */
+static void judge_certificate(struct verdict *v, json_t *node)
+{
+    enum { SOON_S = 14 * 24 * 3600 };
+    const char *id = text_at(node, "id");
+    long long left_s = json_integer_value(json_object_get(node, "certificate_left_s"));
+    _cleanup_free_ char *left = age_text(left_s * 1000);
+    if (left_s > 0 && left_s < SOON_S)
+        say(v, YELLOW, id,
+            xprintf("the certificate of '%s' expires in %s: replace its files (--tls-cert, "
+                    "--tls-key)",
+                    id, left));
+}
+
 static void judge_losses(struct verdict *v, json_t *node)
 {
     const char *id = text_at(node, "id");
@@ -267,6 +281,7 @@ static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced, bool mo
         judge_losses(v, node);
         judge_uploads(v, node);
         judge_backends(v, node);
+        judge_certificate(v, node);
     }
     if (active == 0)
         say(v, RED, NULL, xstrdup("no target is active: no object can be read or stored"));
@@ -309,6 +324,14 @@ static void judge_refused(struct verdict *v, json_t *overview)
                 (long long)count, count > 1 ? "s" : ""));
 }
 
+static void judge_exposure(struct verdict *v, json_t *overview)
+{
+    if (json_is_true(json_object_get(overview, "open_to_all")))
+        say(v, YELLOW, NULL,
+            xstrdup("anybody who reaches a public port may do anything (--anonymous=all): start "
+                    "all nodes with --public-auth"));
+}
+
 static void judge_secrets(struct verdict *v, json_t *overview)
 {
     json_int_t count = json_integer_value(json_object_get(overview, "sealed_by_old_key"));
@@ -329,6 +352,7 @@ json_t *cluster_health_judge(json_t *overview)
     judge_protection(&v, protection, json_object_get(overview, "at_risk"));
     judge_credentials(&v, json_object_get(overview, "without_credentials"));
     judge_refused(&v, overview);
+    judge_exposure(&v, overview);
     judge_secrets(&v, overview);
     if (v.worst == GREEN && !json_is_true(json_object_get(overview, "healthy")))
         say(&v, RED, NULL, xstrdup("no primary takes changes"));

@@ -49,6 +49,11 @@ static void everybody_is_there(void **unused)
     (void)unused;
     judged_as("true", PRIMARY "," TARGET, NULL, "green", 0, NULL);
     judged_as("true", PRIMARY "," TARGET, "0", "green", 0, NULL);
+    judged_as("true", PRIMARY "," TARGET, "0, \"open_to_all\": false", "green", 0, NULL);
+    judged_as("true",
+              PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", "
+                      "\"version\": 3, \"certificate_left_s\": 1209600}",
+              NULL, "green", 0, NULL);
     judged_as("true",
               PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": "
                       "3, \"capacity\": "
@@ -59,6 +64,10 @@ static void everybody_is_there(void **unused)
 static void what_wants_looking_after(void **unused)
 {
     (void)unused;
+    judged(PRIMARY "," TARGET, "0, \"open_to_all\": true", "yellow", 1, "anybody who reaches");
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", "
+                   "\"version\": 3, \"certificate_left_s\": 1209599}",
+           NULL, "yellow", 1, "the certificate of 't1' expires in 13 d");
     judged(PRIMARY "," TARGET, "0, \"sealed_by_old_key\": 2", "yellow", 1,
            "2 secrets of users are sealed under an old cluster key");
     judged(PRIMARY "," TARGET ",{\"id\": \"p2\", \"role\": \"proxy\", \"state\": \"unreachable\"}",

@@ -166,6 +166,8 @@ static void add_capacity(struct target *t, json_t *capacity)
     json_object_set_new(capacity, "uploads_waiting", json_integer((json_int_t)back.waiting));
     json_object_set_new(capacity, "uploads_late", json_integer((json_int_t)back.late));
     json_object_set_new(capacity, "uploads_oldest_ms", json_integer((json_int_t)back.oldest_ms));
+    json_object_set_new(capacity, "certificate_left_s",
+                        json_integer((json_int_t)tls_left_s(t->tls)));
 }
 
 /* --- a new state ------------------------------------------------------------------------------ */
@@ -324,22 +326,19 @@ static int start_auth(struct target *t, struct error *err)
     return auth_new(&config, &t->auth, err);
 }
 
+/* Who is let in, and what becomes of calls. */
 static int start_guard(struct target *t, struct error *err)
 {
-    const struct guard_config config = {.key_file = t->params.cluster_key_file,
-                                        .state = t->state,
-                                        .redirect_ttl_ms = t->params.redirect_ttl};
-    return t->exposure == EXPOSURE_AUTH ? guard_new(&config, &t->guard, err) : 0;
-}
-
-static int start_witness(struct target *t, struct error *err)
-{
-    const struct witness_config config = {.node = t->id,
-                                          .file = t->params.audit_log,
-                                          .level = t->params.audit,
-                                          .buffer_bytes = t->params.audit_buffer,
-                                          .must = t->params.audit_must};
-    return witness_new(&config, &t->witness, err);
+    const struct guard_config guard = {.key_file = t->params.cluster_key_file,
+                                       .state = t->state,
+                                       .redirect_ttl_ms = t->params.redirect_ttl};
+    const struct witness_config witness = {.node = t->id,
+                                           .file = t->params.audit_log,
+                                           .level = t->params.audit,
+                                           .buffer_bytes = t->params.audit_buffer,
+                                           .must = t->params.audit_must};
+    int code = witness_new(&witness, &t->witness, err);
+    return code != 0 || t->exposure != EXPOSURE_AUTH ? code : guard_new(&guard, &t->guard, err);
 }
 
 static int start_store(struct target *t, struct error *err)
@@ -516,7 +515,7 @@ static int start_member(struct target *t, struct error *err)
 int target_start(struct target *t, struct error *err)
 {
     static int (*const steps[])(struct target * t, struct error * err) = {
-        start_dir,   start_auth,    start_mountpaths, start_state,  start_guard,   start_witness,
+        start_dir,   start_auth,    start_mountpaths, start_state,  start_guard,
         start_store, start_threads, start_jobs,       start_member, start_servers,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {

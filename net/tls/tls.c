@@ -141,6 +141,14 @@ int64_t tls_expires_s(const struct tls *t)
     return atomic_load(&t->expires_s);
 }
 
+uint64_t tls_left_s(const struct tls *t)
+{
+    if (t == NULL)
+        return 0;
+    int64_t left_s = tls_expires_s(t) - (int64_t)time(NULL);
+    return left_s > 0 ? (uint64_t)left_s : 1;
+}
+
 char *tls_warning(const struct tls *t)
 {
     int64_t left_s = tls_expires_s(t) - (int64_t)time(NULL);

@@ -25,5 +25,7 @@ void tls_renew(struct tls *t, bool always);
 SSL *tls_accept(struct tls *t);
 /* Unix time at which the certificate in force expires.  Any thread. */
 int64_t tls_expires_s(const struct tls *t);
+/* Seconds until then, at least 1; 0 for NULL. */
+uint64_t tls_left_s(const struct tls *t);
 /* A sentence where that is soon (TLS_EXPIRES_SOON_S), or was; else NULL.  malloc'ed. */
 char *tls_warning(const struct tls *t);

@@ -239,12 +239,14 @@ const struct http_route cluster_routes[] = {
               "repaired), \"absent\" (true: its copies are passed over), \"silent_ms\" "
               "(since it last reported), \"late\" (true: active, and silent for longer than "
               "keepalive_late, and for a third of keepalive_timeout), \"capacity\", "
-              "\"version\", \"release\", \"commit\"}], \"buckets\", \"jobs_running\", "
+              "\"certificate_left_s\", \"version\", \"release\", \"commit\"}], \"buckets\", "
+              "\"jobs_running\", "
               "\"refused\" (nodes that know later documents, or another cluster's), "
               "\"protection\": {\"one_copy\", \"protected\", \"degraded\", \"unavailable\": "
               "buckets}, \"at_risk\": [{\"bucket\", \"protection\", \"why\"}, the first 20], "
               "\"without_credentials\": [{\"bucket\", \"why\"}: buckets whose endpoint is not in "
-              "backend_endpoints, the first 20], \"sealed_by_old_key\": secrets}`",
+              "backend_endpoints, the first 20], \"open_to_all\", "
+              "\"sealed_by_old_key\": secrets}`",
      .errors = ""},
     {.name = "cluster_action",
      .method = HTTP_PUT,

@@ -130,7 +130,8 @@ static int capacity_of(json_t *capacity, struct keepalive *k, struct error *err)
                 {"uploads_waiting", &k->uploads_waiting},
                 {"uploads_late", &k->uploads_late},
                 {"uploads_oldest_ms", &k->uploads_oldest_ms},
-                {"backends_failing", &k->backends_failing}};
+                {"backends_failing", &k->backends_failing},
+                {"certificate_left_s", &k->certificate_left_s}};
     const char *missing = "", *bucket = "", *endpoint = "";
     int code = json_get_str(capacity, "capacity", "disk_missing", &missing, err);
     if (code == 0)

@@ -8,6 +8,9 @@
 #include "common/build.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
+#include "net/auth/auth.h"
+#include "net/daemon.h"
+#include "net/tls/tls.h"
 #include "proxy/primary/members.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/recovery.h"
@@ -45,9 +48,9 @@ static json_t *capacity_json(const struct keepalive *k)
 }
 
 /* What the primary would hear of itself. */
-static struct keepalive own_keepalive(const struct cluster_state *s)
+static struct keepalive own_keepalive(const struct proxy *p, const struct cluster_state *s)
 {
-    struct keepalive k = {.version = s->version};
+    struct keepalive k = {.version = s->version, .certificate_left_s = tls_left_s(p->tls)};
     snprintf(k.release, sizeof k.release, "%s", build_release());
     snprintf(k.commit, sizeof k.commit, "%s", build_commit());
     return k;
@@ -83,7 +86,7 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
     if (n->absent_since != 0)
         json_object_set_new(doc, "absent", json_true());
     if (strcmp(n->id, p->id) == 0)
-        last = own_keepalive(s);
+        last = own_keepalive(p, s);
     else if (!members_last(p, n->id, &last))
         return doc; /* only the primary hears from the others */
     else
@@ -91,6 +94,9 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
     json_object_set_new(doc, "version", json_integer((json_int_t)last.version));
     json_object_set_new(doc, "release", json_string(last.release));
     json_object_set_new(doc, "commit", json_string(last.commit));
+    if (last.certificate_left_s > 0)
+        json_object_set_new(doc, "certificate_left_s",
+                            json_integer((json_int_t)last.certificate_left_s));
     if (n->role == NODE_TARGET)
         json_object_set_new(doc, "capacity", capacity_json(&last));
     return doc;
@@ -161,6 +167,13 @@ static json_t *without_credentials_view(const struct proxy *p, const struct clus
     return list;
 }
 
+/* On loopback only the programs of this machine are everybody. */
+static bool is_open_to_all(const struct proxy_params *params, enum exposure exposure)
+{
+    return exposure == EXPOSURE_ANONYMOUS &&
+           !auth_is_loopback(daemon_address(params->public_address, params->address));
+}
+
 json_t *cluster_view(struct proxy *p, const struct cluster_state *s, bool primary_answers)
 {
     json_t *nodes = json_array();
@@ -173,6 +186,8 @@ json_t *cluster_view(struct proxy *p, const struct cluster_state *s, bool primar
         (json_int_t)s->bmd.count, "jobs_running", (json_int_t)count_running(&s->jobs), "refused",
         (json_int_t)recovery_refused(p), "protection", protection_view(s), "at_risk",
         at_risk_view(s), "without_credentials", without_credentials_view(p, s));
+    if (is_open_to_all(&p->params, p->exposure))
+        json_object_set_new(doc, "open_to_all", json_true());
     json_object_set_new(doc, "sealed_by_old_key", json_integer(reseal_left(p, s)));
     json_object_set_new(doc, "moving", json_boolean(!layout_is_settled(&s->smap)));
     return doc;
