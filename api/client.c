@@ -109,13 +109,13 @@ static int client_reach(struct dfc_client *c, const struct dfc_client_options *o
 {
     _cleanup_(profile_done)
     struct profile p = {0};
-    bool nowhere = client_value(o->endpoints, "DFC_ENDPOINT", NULL) == NULL;
-    int rc = profile_load(o->profile, nowhere, &p, err);
+    const char *endpoints = client_value(o->endpoints, "DFC_ENDPOINT", NULL);
+    int rc = profile_load(o->profile, endpoints, &p, err);
     if (rc != DFC_OK)
         return rc;
     const char *ca_file = client_value(o->ca_file, "DFC_CA_FILE", p.ca_file);
     c->ca_file = ca_file != NULL && ca_file[0] != '\0' ? xstrdup(ca_file) : NULL;
-    rc = client_endpoints(c, client_value(o->endpoints, "DFC_ENDPOINT", p.endpoints), err);
+    rc = client_endpoints(c, endpoints != NULL ? endpoints : p.endpoints, err);
     return rc == DFC_OK ? client_identify(c, o, &p, err) : rc;
 }
 

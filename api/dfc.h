@@ -104,8 +104,8 @@ struct dfc_client_options {
     const char *secret_key;
     const char *token;
     /* A profile ("profiles" below): what neither options nor the environment name.  NULL: the
-     * environment's DFC_PROFILE; without it, and where no endpoint is named either, the file's
-     * current one.  "": none.  A key of the current profile so goes to that profile's cluster. */
+     * environment's DFC_PROFILE; without it the file's current one, unless the endpoints that are
+     * named are others than its own.  "": none. */
     const char *profile;
     bool insecure; /* any certificate is taken, so that anybody can pose as the cluster */
 };
@@ -398,6 +398,41 @@ DFC_API int dfc_node_indexes(struct dfc_client *client, const char *node, char *
                              struct dfc_error *err);
 DFC_API int dfc_node_reindex(struct dfc_client *client, const char *node, const char *mountpath,
                              char **document, struct dfc_error *err);
+
+/* Users and roles of a cluster with access control (docs/reference/http-api.md has their form).
+ * value and grant are JSON objects: {"name", "kind", "roles", "grants", …} of a user, {"grants"} of a
+ * role, {"rights", "bucket", "prefix"} of a grant; without a bucket it is on the cluster.  document:
+ * the user or role afterwards. */
+DFC_API int dfc_user_list(struct dfc_client *client, char **document, struct dfc_error *err);
+DFC_API int dfc_user_show(struct dfc_client *client, const char *user, char **document,
+                          struct dfc_error *err);
+DFC_API int dfc_user_create(struct dfc_client *client, const char *value, char **document,
+                            struct dfc_error *err);
+/* Changes the fields that value has. */
+DFC_API int dfc_user_change(struct dfc_client *client, const char *user, const char *value,
+                            char **document, struct dfc_error *err);
+DFC_API int dfc_user_remove(struct dfc_client *client, const char *user, struct dfc_error *err);
+/* The user "anonymous" is everybody. */
+DFC_API int dfc_user_grant(struct dfc_client *client, const char *user, const char *grant,
+                           char **document, struct dfc_error *err);
+DFC_API int dfc_user_revoke(struct dfc_client *client, const char *user, const char *grant,
+                            char **document, struct dfc_error *err);
+/* document: {"access", "secret"}; the secret is told this once. */
+DFC_API int dfc_user_key_add(struct dfc_client *client, const char *user, char **document,
+                             struct dfc_error *err);
+DFC_API int dfc_user_key_remove(struct dfc_client *client, const char *user, const char *access_key,
+                                struct dfc_error *err);
+DFC_API int dfc_role_list(struct dfc_client *client, char **document, struct dfc_error *err);
+DFC_API int dfc_role_show(struct dfc_client *client, const char *role, char **document,
+                          struct dfc_error *err);
+/* Makes the role, or replaces it. */
+DFC_API int dfc_role_set(struct dfc_client *client, const char *role, const char *value,
+                         char **document, struct dfc_error *err);
+DFC_API int dfc_role_remove(struct dfc_client *client, const char *role, struct dfc_error *err);
+/* document: {"allowed", "rule"}.  bucket NULL: on the cluster; object NULL: on some key. */
+DFC_API int dfc_access_explain(struct dfc_client *client, const char *user, const char *right,
+                               const char *bucket, const char *object, char **document,
+                               struct dfc_error *err);
 
 /* ---- jobs ---- */
 

@@ -109,21 +109,29 @@ static const char *current_of(json_t *doc)
     return filled(json_string_value(json_object_get(doc, "current")));
 }
 
-int profile_load(const char *name, bool current_too, struct profile *out, struct dfc_error *err)
+/* The key of a cluster is no other cluster's business. */
+static bool fits(json_t *row, const char *endpoints)
+{
+    const char *own = filled(json_string_value(json_object_get(row, "endpoints")));
+    return endpoints == NULL || (own != NULL && strcmp(own, endpoints) == 0);
+}
+
+int profile_load(const char *name, const char *endpoints, struct profile *out,
+                 struct dfc_error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
     _cleanup_free_ char *path = dfc_profile_path();
     *out = (struct profile){0};
     if (name == NULL)
         name = filled(getenv("DFC_PROFILE"));
-    if ((name == NULL && !current_too) || (name != NULL && name[0] == '\0'))
+    if (name != NULL && name[0] == '\0')
         return DFC_OK;
     int rc = path != NULL ? read_file(path, &doc, err) : DFC_OK;
     if (rc != DFC_OK)
         return rc;
     const char *wanted = name != NULL ? name : current_of(doc);
     json_t *row = wanted != NULL ? json_object_get(json_object_get(doc, "profiles"), wanted) : NULL;
-    if (row == NULL && name == NULL)
+    if (name == NULL && (row == NULL || !fits(row, endpoints)))
         return DFC_OK;
     if (!json_is_object(row))
         return failure_set(err, DFC_NOT_FOUND, E_NOT_FOUND, "there is no profile '%s' in '%s'",

@@ -11,7 +11,9 @@ struct profile {
     char *endpoints, *access_key, *secret_key, *ca_file; /* NULL: not there */
 };
 
-/* The profile of this name; NULL: $DFC_PROFILE, or without it, and where `current_too`, the one
- * that the file has as current.  "": none.  A profile that is named must exist: DFC_NOT_FOUND. */
-int profile_load(const char *name, bool current_too, struct profile *out, struct dfc_error *err);
+/* The profile of this name; NULL: $DFC_PROFILE.  Without that the current one, unless `endpoints`
+ * (NULL: none are named) are others than its own.  "": none.  A profile that is named must exist:
+ * DFC_NOT_FOUND. */
+int profile_load(const char *name, const char *endpoints, struct profile *out,
+                 struct dfc_error *err);
 void profile_done(struct profile *p);

@@ -44,6 +44,10 @@ static const struct flag_help of_validate[] = {
      "limit)"},
     {F_END, NULL}};
 
+static const struct flag_help of_user[] = {{F_kind, "service (default) or person"}, {F_END, NULL}};
+static const struct flag_help of_grant[] = {{F_prefix, "only keys that begin with PREFIX"},
+                                            {F_END, NULL}};
+
 const struct noun nouns[] = {
     {"cluster", "The whole cluster"},
     {"bucket", "Buckets: names for objects that share properties"},
@@ -53,6 +57,9 @@ const struct noun nouns[] = {
     {"node", "Proxies and targets"},
     {"config", "Settings of the cluster, parameters of its nodes"},
     {"storage", "The targets' disks, and what is on them"},
+    {"user", "Users of a cluster with access control, and their keys"},
+    {"role", "Roles: grants that several users have"},
+    {"auth", "Decisions about rights"},
     {"login", "Be a user of a cluster with access control"},
     {"logout", "Forget a login"},
     {"whoami", "Which user the commands are of"},
@@ -71,6 +78,7 @@ const struct command commands[] = {
 #include "api/ctl/verbs/node.def"
 #include "api/ctl/verbs/config.def"
 #include "api/ctl/verbs/storage.def"
+#include "api/ctl/verbs/user.def"
 #include "api/ctl/verbs/login.def"
 #include "api/ctl/verbs/itself.def"
     {0},

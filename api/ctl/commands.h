@@ -70,6 +70,22 @@ int storage_reindex(struct ctl *ctl, const struct args *args);
 int storage_validate(struct ctl *ctl, const struct args *args);
 int storage_scrub(struct ctl *ctl, const struct args *args);
 
+int user_ls(struct ctl *ctl, const struct args *args);
+int user_show(struct ctl *ctl, const struct args *args);
+int user_create(struct ctl *ctl, const struct args *args);
+int user_update(struct ctl *ctl, const struct args *args);
+int user_rm(struct ctl *ctl, const struct args *args);
+int user_key(struct ctl *ctl, const struct args *args);
+int user_grant(struct ctl *ctl, const struct args *args);
+int user_revoke(struct ctl *ctl, const struct args *args);
+int bucket_grant(struct ctl *ctl, const struct args *args);
+int bucket_revoke(struct ctl *ctl, const struct args *args);
+int role_ls(struct ctl *ctl, const struct args *args);
+int role_show(struct ctl *ctl, const struct args *args);
+int role_set(struct ctl *ctl, const struct args *args);
+int role_rm(struct ctl *ctl, const struct args *args);
+int auth_explain(struct ctl *ctl, const struct args *args);
+
 int session_login(struct ctl *ctl, const struct args *args);
 int session_logout(struct ctl *ctl, const struct args *args);
 int session_whoami(struct ctl *ctl, const struct args *args);

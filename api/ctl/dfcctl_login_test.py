@@ -72,9 +72,11 @@ class Logins(Case):
         """Its key is no other endpoint's business."""
         self.login()
         before = len(self.mock.requests(method="POST"))
-        self.run_ctl("cat", "b/k", code=7)
+        other = self.environment(DFC_ENDPOINT=self.mock.endpoint.replace("127.0.0.1", "localhost"))
+        self.run_ctl("cat", "b/k", env=other, code=7)
         self.assertEqual(len(self.mock.requests(method="POST")), before)
-        self.run_ctl("cat", "b/k", "--profile", "default")
+        self.run_ctl("cat", "b/k", "--profile", "default", env=other)
+        self.run_ctl("cat", "b/k")
 
     def test_the_environment_comes_first(self):
         self.login()

@@ -161,7 +161,8 @@ class Session:
             **os.environ, "DFC_BUILD": BUILD, "DFC_BASE_PORT": str(ports.base), "LC_ALL": "C.UTF-8",
             "DFC_CLUSTER_DIR": os.path.join(self.directory, ".dfc-cluster"),
             "no_proxy": "127.0.0.1", "DFC_ENDPOINT": f"http://127.0.0.1:{ports.base}",
-            "PATH": ":".join([*path, os.environ["PATH"]])
+            "PATH": ":".join([*path, os.environ["PATH"]]),
+            "XDG_CONFIG_HOME": os.path.join(self.directory, ".config")
         }
         self.bash = subprocess.Popen(["bash", "--norc", "--noprofile"], cwd=self.directory, env=env,
                                      text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

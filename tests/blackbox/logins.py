@@ -8,8 +8,8 @@ import os
 import ssl
 import threading
 
-from access_lib import GuardedCluster, make_user
-from lib import TLS, check, equal, main
+from access_lib import GuardedCluster, Identity, make_user
+from lib import TLS, check, equal, main, wait_for
 
 OK, DENIED = 0, 7
 NO_KEY = {"DFC_CLUSTER_KEY_FILE": ""}
@@ -88,6 +88,45 @@ def test_a_login_is_kept(c):
     env = {**env, "DFC_ENDPOINT": "", "DFC_CA_FILE": ""}
     check("root" in nobody(c, "whoami", env=env).stdout, "whoami")
     nobody(c, "config", "set", "jobs_max", "600", env=env)
+
+
+def test_users_by_commands(c):
+    """A user with a role, a key, grants on a prefix; and everybody."""
+    c.create("shared")
+    c.put("shared", "in/a", b"a")
+    c.put("shared", "out", b"b")
+    run(c, "role", "set", "viewers", "see")
+    run(c, "user", "create", "ann", "--role", "viewers")
+    run(c, "user", "create", "ann", status=1)
+    key = json.loads(run(c, "user", "key", "add", "ann", "-o", "json").stdout)
+    ann = Identity(c, key["access_key"], key["secret_key"])
+    run(c, "bucket", "grant", "shared", "ann", "list,read", "--prefix", "in/")
+    wait_for(lambda: c.dfcctl("cat", "shared/in/a", env={**NO_KEY, **keys(ann)}).stdout == "a",
+             "all nodes to know the grant")
+    run(c, "ls", "shared/in/", user=ann)
+    run(c, "cat", "shared/out", user=ann, status=DENIED)
+    run(c, "user", "ls", user=ann, status=DENIED)
+    check("viewers" in run(c, "user", "show", "ann").stdout, "user show")
+    check("ann" in run(c, "user", "ls").stdout, "user ls")
+    check("viewers" in run(c, "role", "ls").stdout, "role ls")
+    for key_of, said in ((("read", "shared/in/a"), "allowed"), (("read", "shared/out"), "denied"),
+                         (("see",), "allowed")):
+        check(run(c, "auth", "explain", "ann", *key_of).stdout.startswith(said), f"{key_of}")
+    run(c, "user", "grant", "ann", "write:shared/in/")
+    run(c, "bucket", "revoke", "shared", "ann", "write", "--prefix", "in/")
+    run(c, "role", "rm", "viewers", "--yes", status=1)
+    run(c, "user", "update", "ann", "--enabled", "off")
+    run(c, "bucket", "ls", user=ann, status=DENIED)
+    run(c, "user", "key", "rm", "ann", ann.access)
+    run(c, "user", "rm", "ann", "--yes")
+    run(c, "user", "show", "ann", status=3)
+    run(c, "role", "rm", "viewers", "--yes")
+    run(c, "bucket", "grant", "shared", "anonymous", "read")
+    wait_for(lambda: nobody_reads(c, "shared/out") == "b", "all nodes to know that all may read")
+
+
+def nobody_reads(c, name):
+    return c.dfcctl("cat", name, env={**NO_KEY, "DFC_ACCESS_KEY": "", "DFC_SECRET_KEY": ""}).stdout
 
 
 def test_no_secret_is_in_a_log(c):
