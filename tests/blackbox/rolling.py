@@ -204,5 +204,14 @@ def test_a_gateway(c):
     equal({client.home for client in clients}, {"p1"}, "where clients are in the end")
 
 
+def test_the_primary(c):
+    """Of the embedded metastore: its objects need no primary while it restarts."""
+    c.create("subjects", copies=2)
+    clients = [GuestOfAProxy(c, "subjects", i, ("p1", "p2")[i // 2 % 2])
+               for i in range(2 * CLIENTS)]
+    equal(roll(c, "subjects", clients, [("p1", is_active)]), 0, "writes in doubt")
+    equal({client.home for client in clients}, {"p2"}, "where clients are in the end")
+
+
 if __name__ == "__main__":
     main(proxies=2, targets=4)
