@@ -55,6 +55,13 @@ static int put_user(const struct cluster_state *s, const struct user *u,
     return 0;
 }
 
+/* The tokens that the user has end.  Of two primaries one clock may be behind. */
+static void withdraw_tokens(struct user *u, int64_t wall_ms)
+{
+    if (u->tokens_after_ms < wall_ms)
+        u->tokens_after_ms = wall_ms;
+}
+
 /* --- users ------------------------------------------------------------------------------------ */
 
 static int check_new_user(const struct cluster_state *s, const struct user *u, struct error *err)
@@ -109,6 +116,16 @@ int command_user_add(const struct cluster_state *s, const struct command *cmd,
     return put_user(s, &u, next, err);
 }
 
+/* Else a token that was withdrawn would be good again. */
+static int check_withdrawn(const struct user *before, const struct user *after, struct error *err)
+{
+    if (after->tokens_after_ms >= before->tokens_after_ms)
+        return 0;
+    return error_set(err, E_INVALID,
+                     "field 'tokens_after_ms' can only grow: that of user '%s' is %lld",
+                     before->name, (long long)before->tokens_after_ms);
+}
+
 int command_user_change(const struct cluster_state *s, const struct command *cmd,
                         const struct cluster_state **next, struct error *err)
 {
@@ -125,10 +142,11 @@ int command_user_change(const struct cluster_state *s, const struct command *cmd
     doc = user_to_json(before, ACCESS_WHOLE);
     if ((r = merge(doc, cmd->patch, fields, err)) != 0 ||
         (r = user_from_json(doc, "user", arena, &after, err)) != 0 ||
-        (r = access_may_change(s, cmd->actor, before, &after, err)) != 0)
+        (r = access_may_change(s, cmd->actor, before, &after, err)) != 0 ||
+        (r = check_withdrawn(before, &after, err)) != 0)
         return r;
     if (before->enabled && !after.enabled)
-        after.tokens_after_ms = cmd->wall_ms;
+        withdraw_tokens(&after, cmd->wall_ms);
     return put_user(s, &after, next, err);
 }
 
@@ -184,7 +202,7 @@ int command_key_remove(const struct cluster_state *s, const struct command *cmd,
     }
     if (after.key_count == before->key_count)
         return error_set(err, E_NOT_FOUND, "user '%s' has no key '%.40s'", before->name, cmd->text);
-    after.tokens_after_ms = cmd->wall_ms;
+    withdraw_tokens(&after, cmd->wall_ms);
     return put_user(s, &after, next, err);
 }
 
@@ -201,7 +219,7 @@ int command_password(const struct cluster_state *s, const struct command *cmd,
                          before->name);
     struct user after = *before;
     after.password = cmd->text;
-    after.tokens_after_ms = cmd->wall_ms;
+    withdraw_tokens(&after, cmd->wall_ms);
     return put_user(s, &after, next, err);
 }
 

@@ -96,6 +96,23 @@ static void a_user_is_added_changed_and_removed(void **unused)
     refuse_json(s, add_new, "{\"name\": \"ben\"}", E_OVERLOAD);
 }
 
+static void a_token_that_was_withdrawn_stays_so(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = people();
+    struct command change = {.kind = CMD_USER_CHANGE, .name = "anna", .wall_ms = 500};
+    struct command set = {
+        .kind = CMD_PASSWORD, .name = "anna", .text = "scrypt:15:8:1:a:b", .wall_ms = 70};
+    apply_json(&s, change, "{\"tokens_after_ms\": 400}");
+    refuse_json(s, change, "{\"tokens_after_ms\": 0}", E_INVALID);
+    refuse_json(s, change, "{\"tokens_after_ms\": 399}", E_INVALID);
+    refuse_json(s, change, "{\"enabled\": false, \"tokens_after_ms\": 1}", E_INVALID);
+    apply(&s, set); /* a primary with a clock that is behind */
+    assert_int_equal(access_user(&s->access, "anna")->tokens_after_ms, 400);
+    apply_json(&s, change, "{\"tokens_after_ms\": 401}");
+    assert_int_equal(access_user(&s->access, "anna")->tokens_after_ms, 401);
+}
+
 static void a_user_has_two_keys_at_most(void **unused)
 {
     (void)unused;
@@ -328,6 +345,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_state_without_users_has_no_document),
         cmocka_unit_test(a_user_is_added_changed_and_removed),
+        cmocka_unit_test(a_token_that_was_withdrawn_stays_so),
         cmocka_unit_test(a_user_has_two_keys_at_most),
         cmocka_unit_test(secrets_are_sealed_anew),
         cmocka_unit_test(a_password_is_a_persons),
