@@ -367,8 +367,10 @@ int guard_ask_new_name(struct http_request *req, const char *bucket, const char 
                        struct error *err)
 {
     const struct caller *c = http_caller(req);
-    if (c == NULL || c->via != VIA_REDIRECT)
-        return guard_ask(req, RIGHT_WRITE, bucket, new_name, err);
+    if (c == NULL || c->via != VIA_REDIRECT) {
+        int code = guard_ask(req, RIGHT_READ, bucket, http_path_param(req, "object"), err);
+        return code != 0 ? code : guard_ask(req, RIGHT_WRITE, bucket, new_name, err);
+    }
     const char *allowed = http_query(req, "dfcn");
     if (allowed != NULL && strcmp(allowed, new_name) == 0)
         return 0;

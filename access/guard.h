@@ -74,7 +74,8 @@ void guard_put_proof(const struct http_request *req, uint64_t bucket_id, const c
 /* The same for a call that this node makes for the caller: the proof is always new, since the body
  * that came with the caller's may have taken longer than that lasts. */
 void guard_put_own_proof(const struct http_request *req, uint64_t bucket_id, struct buf *url);
-/* At a target: may the object be renamed so?  A redirect proof is for one new name. */
+/* May the object be renamed so?  Whoever has it under its new name can read it there, so that the
+ * right to read it under the old one is asked, too.  A redirect proof is for one new name. */
 int guard_ask_new_name(struct http_request *req, const char *bucket, const char *new_name,
                        struct error *err);
 

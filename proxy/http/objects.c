@@ -143,7 +143,7 @@ static void rename_body(struct http_request *req, const char *data, size_t len)
     const char *name = NULL;
     struct error err = ERROR_INIT;
     if (json_parse_action(data, len, "rename", &doc, &name, NULL, &err) != 0 ||
-        guard_ask(req, RIGHT_WRITE, http_path_param(req, "bucket"), name, &err) != 0)
+        guard_ask_new_name(req, http_path_param(req, "bucket"), name, &err) != 0)
         http_reply_error(req, &err);
     else
         send_on(req, name);
@@ -221,7 +221,8 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .right = RIGHT_DELETE,
      .begin = rename_begin,
-     .summary = "Renames an object within its bucket: sends the client to the target that owns it.",
+     .summary = "Renames an object within its bucket: sends the client to the target that owns it. "
+                "Needs the right `read` on the old name and `write` on the new one, too.",
      .query = HTTP_PARAMETERS(REDIRECT),
      .body = "`{\"action\": \"rename\", \"name\": new name}`",
      .reply = "307 to the target; its reply is 204",

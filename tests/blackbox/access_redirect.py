@@ -83,20 +83,23 @@ def test_a_proof_is_for_one_new_name(c):
     ask(c, "POST", url, wanted).expect(204)
 
 
-def test_a_rename_needs_both_rights(c):
+def test_a_rename_needs_three_rights(c):
+    """With less, whoever may not read a name could read it under another one."""
     body = b'{"action": "rename", "name": "new/x"}'
-    grants = [{"rights": ["delete"], "bucket": "b", "prefix": "renamed"}]
-    user = make_user(c, "renamer", grants)
+    removes = {"rights": ["delete"], "bucket": "b", "prefix": "renamed"}
+    reads = {"rights": ["read"], "bucket": "b", "prefix": "renamed"}
+    writes = {"rights": ["read", "write"], "bucket": "b", "prefix": "new/"}
     path = "/v1/objects/b/renamed"
     never = {"Dfc-Redirect": "never"}
-    user.call("POST", path, body, follow=False).expect(403, "access_denied", "'write'")
-    user.call("POST", path, body, headers=never).expect(403, "access_denied", "'write'")
-    for node in c.targets():
-        reply = user.call("POST", path, body, node=node, follow=False)
-        check(reply.status == 403, f"{node}: {reply!r}")
-    grants.append({"rights": ["write"], "bucket": "b", "prefix": "new/"})
-    both = make_user(c, "renamer2", grants)
-    url = location(c, "POST", "renamed", body=body, identity=both)
+    for name, held, lacks in (("blind", writes, "'read'"), ("idle", reads, "'write'")):
+        user = make_user(c, name, [removes, held])
+        user.call("POST", path, body, follow=False).expect(403, "access_denied", lacks)
+        user.call("POST", path, body, headers=never).expect(403, "access_denied", lacks)
+        for node in c.targets():
+            reply = user.call("POST", path, body, node=node, follow=False)
+            check(reply.status == 403, f"{node}: {reply!r}")
+    all_three = make_user(c, "renamer", [removes, reads, writes])
+    url = location(c, "POST", "renamed", body=body, identity=all_three)
     ask(c, "POST", url, body).expect(204)
 
 
