@@ -485,7 +485,8 @@ const struct http_route bucket_routes[] = {
      .begin = post_begin,
      .summary =
          "Creates a bucket; or, with another action, renames it, lists its objects, or "
-         "starts a job that deletes, copies, prefetches, evicts or downloads them. A backend "
+         "starts a job that deletes, copies, prefetches, evicts or downloads them, which needs "
+         "the right `jobs`, too. A backend "
          "that is reached with the cluster's credentials needs the right `admin` on the "
          "cluster.",
      .body =

@@ -34,15 +34,11 @@ static int ask_download(struct http_request *req, const char *bucket, json_t *va
     return code != 0 ? code : guard_ask(req, RIGHT_WRITE, bucket, spec->prepend, err);
 }
 
-int job_rights_objects(struct http_request *req, const char *kind, const char *bucket,
+static int ask_objects(struct http_request *req, const char *kind, const char *bucket,
                        json_t *value, struct error *err)
 {
     _cleanup_(objects_spec_freep)
     struct objects_spec *spec = NULL;
-    if (http_caller(req) == NULL)
-        return 0;
-    if (strcmp(kind, "download") == 0)
-        return ask_download(req, bucket, value, err);
     int code = objects_spec_parse(kind, value, &spec, err);
     bool deletes = strcmp(kind, "delete") == 0 || strcmp(kind, "evict") == 0;
     if (code == 0)
@@ -50,6 +46,17 @@ int job_rights_objects(struct http_request *req, const char *kind, const char *b
     if (code == 0 && spec->to != NULL)
         code = guard_ask(req, RIGHT_WRITE, spec->to, spec->prepend, err);
     return code;
+}
+
+int job_rights_objects(struct http_request *req, const char *kind, const char *bucket,
+                       json_t *value, struct error *err)
+{
+    if (http_caller(req) == NULL)
+        return 0;
+    bool downloads = strcmp(kind, "download") == 0;
+    int code = downloads ? ask_download(req, bucket, value, err)
+                         : ask_objects(req, kind, bucket, value, err);
+    return code != 0 ? code : guard_ask(req, RIGHT_JOBS, NULL, NULL, err);
 }
 
 int job_rights_sort(struct http_request *req, json_t *request, struct error *err)

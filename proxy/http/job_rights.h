@@ -1,8 +1,8 @@
-/* The rights on buckets that a job needs, of the user who starts it, at its start.  They are asked
+/* The rights that a job needs, of the user who starts it, at its start.  They are asked
  * before the job is made: a bucket that the user may not use is refused alike whether it exists or
- * not.
+ * not.  Every job needs `jobs` on the cluster; the route of a sort asks for it.
  *
- *   job                     rights
+ *   job                     rights on buckets
  *   sort                    read the input and the object of an external key map; write the output
  *   delete, evict           delete, each name of a list, or the prefix
  *   copy                    read the same; write the destination below `prepend`

@@ -161,6 +161,19 @@ def test_actions_of_a_bucket_ask_for_their_rights(c):
     reader.call("POST", "/v1/buckets/acts", copy).expect(403, "access_denied", "'write'")
 
 
+def test_a_job_over_objects_asks_for_jobs(c):
+    nothing = {"list": ["below/none"], "allow_empty": True}
+    grants = [{"rights": ["read", "write", "delete"], "bucket": "acts"}]
+    user = make_user(c, "act-jobless", grants)
+    rows = (("delete", nothing), ("evict", nothing), ("copy", {**nothing, "to": "acts"}),
+            ("prefetch", nothing), ("download", {"list": ["http://127.0.0.1:1/x"]}))
+    for action, value in rows:
+        user.call("POST", "/v1/buckets/acts", {"action": action, "value": value}).expect(
+            403, "access_denied", "'jobs' on the cluster")
+    user = make_user(c, "act-jobs", grants + [{"rights": ["jobs"]}])
+    user.call("POST", "/v1/buckets/acts", {"action": "delete", "value": nothing}).expect(202)
+
+
 def test_credentials_of_the_cluster_are_an_administrators(c):
     """A backend that targets reach with them needs more than the right to create buckets."""
     maker = make_user(c, "cred-maker", [{"rights": ["create"]}])
