@@ -34,7 +34,7 @@ class AuditedCluster(GuardedCluster):
         return [line for line in found if all(line.get(k) == v for k, v in wanted.items())]
 
     def wait_line(self, **wanted):
-        wait_for(lambda: self.lines(**wanted), f"a line with {wanted}")
+        wait_for(lambda: len(self.lines(**wanted)) > 0, f"a line with {wanted}")
         return self.lines(**wanted)[0]
 
 
