@@ -248,20 +248,12 @@ static void stamp_of(void *ctx, struct auth_stamp *out)
     out->version = s->version;
 }
 
-static bool may_answer(void *ctx, const char *origin, const char *node)
-{
-    const struct proxy *p = ctx;
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    return smap_may_answer(&s->smap, origin, node);
-}
-
 static int start_auth(struct proxy *p, struct error *err)
 {
     const struct auth_config config = {.key_file = p->params.cluster_key_file,
                                        .node = p->id,
                                        .boot = p->boot,
                                        .stamp = stamp_of,
-                                       .may_answer = may_answer,
                                        .ctx = p};
     return auth_new(&config, &p->auth, err);
 }

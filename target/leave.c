@@ -33,8 +33,8 @@ static int tell_at(struct target *t, const char *proxy, struct error *err)
 {
     _cleanup_free_ char *url = xprintf("%s/v1/cluster/stop", proxy);
     _cleanup_json_ json_t *doc = json_pack("{ss ss}", "id", t->id, "boot", t->boot);
-    return http_json_wait(t->control_client, HTTP_POST, url, doc, t->params.connect_timeout, NULL,
-                          err);
+    return http_json_wait(t->control_client, HTTP_ANY_NODE, HTTP_POST, url, doc,
+                          t->params.connect_timeout, NULL, err);
 }
 
 /* Is another proxy worth asking, or the same once more? */

@@ -308,20 +308,12 @@ static void stamp_of(void *ctx, struct auth_stamp *out)
     out->version = s->version;
 }
 
-static bool may_answer(void *ctx, const char *origin, const char *node)
-{
-    const struct target *t = ctx;
-    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    return smap_may_answer(&s->smap, origin, node);
-}
-
 static int start_auth(struct target *t, struct error *err)
 {
     const struct auth_config config = {.key_file = t->params.cluster_key_file,
                                        .node = t->id,
                                        .boot = t->boot,
                                        .stamp = stamp_of,
-                                       .may_answer = may_answer,
                                        .ctx = t};
     return auth_new(&config, &t->auth, err);
 }

@@ -21,20 +21,6 @@ const struct node *smap_node(const struct smap *m, const char *id)
     return found ? &m->nodes[at] : NULL;
 }
 
-bool smap_may_answer(const struct smap *m, const char *url, const char *id)
-{
-    bool taken = false;
-    for (size_t i = 0; i < m->count; i++) {
-        const struct node *n = &m->nodes[i];
-        if (strcmp(n->control_url, url) != 0 && strcmp(n->data_url, url) != 0)
-            continue;
-        if (strcmp(n->id, id) == 0)
-            return true;
-        taken = true;
-    }
-    return !taken;
-}
-
 size_t smap_count(const struct smap *m, enum node_role role, enum node_state state)
 {
     size_t n = 0;

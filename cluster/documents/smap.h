@@ -34,9 +34,6 @@ struct smap {
 };
 
 const struct node *smap_node(const struct smap *m, const char *id); /* or NULL */
-/* May the node `id` answer at this control or data URL?  Yes if the map has the URL for that node, or
- * for no node.  Two nodes have one URL while a new node serves where a dead one did. */
-bool smap_may_answer(const struct smap *m, const char *url, const char *id);
 size_t smap_count(const struct smap *m, enum node_role role, enum node_state state);
 /* The owners of (bucket, object): the `n` highest-weighted targets that are active or unreachable
  * (those in maintenance or decommissioning own nothing), best first.  Returns how many there are

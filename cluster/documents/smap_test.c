@@ -145,24 +145,10 @@ static void a_node_is_read_strictly(void **unused)
     }
 }
 
-/* Every node of with_targets() has the same URLs: as where a new node serves at a dead one's. */
-static void answers_are_of_the_node_that_has_the_url(void **unused)
-{
-    (void)unused;
-    _cleanup_state_ const struct cluster_state *s = with_targets(2);
-    assert_true(smap_may_answer(&s->smap, "http://h:2", "t0"));
-    assert_true(smap_may_answer(&s->smap, "http://h:3", "t1"));
-    assert_false(smap_may_answer(&s->smap, "http://h:2", "t2"));
-    assert_false(smap_may_answer(&s->smap, "http://h:3", "p1"));
-    assert_true(smap_may_answer(&s->smap, "http://h:4", "t2")); /* nobody's by the map */
-    assert_true(smap_may_answer(&s->smap, "http://h:1", "t2")); /* public: no sessions there */
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_are_found_and_counted),
-        cmocka_unit_test(answers_are_of_the_node_that_has_the_url),
         cmocka_unit_test(an_unreachable_owner_stays_the_owner),
         cmocka_unit_test(nobody_owns_without_targets),
         cmocka_unit_test(a_large_map_owns_as_a_small_one),

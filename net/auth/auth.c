@@ -24,7 +24,6 @@ struct auth {
     char node[AUTH_NAME_MAX];
     char boot[AUTH_NAME_MAX];
     void (*stamp)(void *ctx, struct auth_stamp *out);
-    bool (*may_answer)(void *ctx, const char *origin, const char *node);
     void *ctx;
     pthread_mutex_t lock; /* of what follows and the keys; nothing is taken under it */
     struct auth_sessions *sessions;
@@ -46,7 +45,6 @@ int auth_new(const struct auth_config *config, struct auth **out, struct error *
     snprintf(a->node, sizeof a->node, "%s", config->node);
     snprintf(a->boot, sizeof a->boot, "%s", config->boot);
     a->stamp = config->stamp;
-    a->may_answer = config->may_answer;
     a->ctx = config->ctx;
     pthread_mutex_init(&a->lock, NULL);
     a->sessions = auth_sessions_new(FRESH_MAX, PROVEN_MAX);
@@ -175,11 +173,6 @@ int auth_opened(struct auth *a, struct auth_opening *o, const char *answer, size
     int code = auth_caller_opened(&self, o, answer, len, id, key, err);
     OPENSSL_cleanse(&own, sizeof own);
     return code;
-}
-
-bool auth_may_answer(const struct auth *a, const char *origin, const char *node)
-{
-    return a->may_answer == NULL || a->may_answer(a->ctx, origin, node);
 }
 
 /* --- the called side -------------------------------------------------------------------------- */

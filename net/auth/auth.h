@@ -21,9 +21,10 @@
  * a node takes that form from callers; the sessions that it opens have a room of their own
  * (auth_sessions.h).  The next release takes it no longer.
  *
- * The answer to a greeting proves which node gives it.  A caller compares that node with the cluster
- * map (auth_may_answer): packets that are carried elsewhere open no session with another node.  A
- * call that looks for the primary, and for the map itself, takes any node (http_call.any_node).
+ * The answer to a greeting proves which node gives it.  A caller compares that node with the one that
+ * the call is for (http_call.node), not with the address: packets may be carried elsewhere, and a
+ * new node may serve where a dead one did.  A call that looks for the primary, or for the map, takes
+ * any node of the cluster.
  *
  * One struct auth for each daemon: its servers ask it (gate.c), its clients sign with it
  * (http_session.c), so that a new call between nodes is signed, and a new route is closed, without
@@ -56,8 +57,6 @@ struct auth_config {
     const char *node;
     const char *boot;
     void (*stamp)(void *ctx, struct auth_stamp *out); /* any thread; or NULL: "" */
-    /* By the map, may this node answer at "http://host:port"?  Any thread; or NULL: yes. */
-    bool (*may_answer)(void *ctx, const char *origin, const char *node);
     void *ctx;
 };
 
@@ -93,8 +92,6 @@ int auth_answer(struct auth *a, const char *text, size_t len, char **answer, boo
 int auth_opened(struct auth *a, struct auth_opening *o, const char *answer, size_t len,
                 char id[2 * AUTH_SESSION_BYTES + 1], unsigned char key[AUTH_MAC_BYTES],
                 struct error *err);
-/* By the map as it is now, may this node answer at "http://host:port"? */
-bool auth_may_answer(const struct auth *a, const char *origin, const char *node);
 
 /* --- requests --------------------------------------------------------------------------------- */
 

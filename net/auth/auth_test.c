@@ -257,37 +257,24 @@ static void test_the_answer_is_of_the_node_that_gave_the_challenge(void **state)
     auth_free(t);
 }
 
-static bool only_t1(void *ctx, const char *origin, const char *name)
-{
-    (void)ctx;
-    return strcmp(origin, "http://h:1") != 0 || strcmp(name, "t1") == 0;
-}
-
 /* Who carries packets elsewhere lets the whole conversation be with another node, also in the
- * earlier form: the opening names that node, and the caller finds it is not the map's. */
-static void test_a_session_is_of_the_node_in_the_map(void **state)
+ * earlier form: the opening names that node. */
+static void test_a_session_names_the_node_that_answers(void **state)
 {
     (void)state;
-    const struct auth_config with_map = {
-        .key_file = "", .node = "p1", .boot = "boot", .may_answer = only_t1};
-    struct auth *p = node("p1", KEY_A), *t = node("t2", KEY_A), *map;
+    struct auth *p = node("p1", KEY_A), *t = node("t2", KEY_A);
     struct auth_opening o;
     struct link l;
     struct error err = ERROR_INIT;
-    assert_int_equal(auth_new(&with_map, &map, &err), 0);
     for (int earlier = 0; earlier <= 1; earlier++) {
         _cleanup_free_ char *greeting = earlier ? greet_earlier(p, &o) : greet(p, t, &o);
         _cleanup_free_ char *answer = NULL;
         assert_int_equal(hear(t, greeting, &answer, &err), 0);
         assert_int_equal(auth_opened(p, &o, answer, strlen(answer), l.id, l.key, &err), 0);
         assert_string_equal(o.node, "t2");
-        assert_false(auth_may_answer(map, "http://h:1", o.node));
-        assert_true(auth_may_answer(map, "http://h:2", o.node));
-        assert_true(auth_may_answer(p, "http://h:1", o.node)); /* it has no map yet */
     }
     auth_free(p);
     auth_free(t);
-    auth_free(map);
 }
 
 /* Of the earlier form: sent again it gives another session, of whose key the nonce of the other
@@ -476,7 +463,7 @@ int main(void)
         cmocka_unit_test(test_a_greeting_that_was_changed_is_refused),
         cmocka_unit_test(test_a_greeting_is_for_one_session_at_one_process),
         cmocka_unit_test(test_the_answer_is_of_the_node_that_gave_the_challenge),
-        cmocka_unit_test(test_a_session_is_of_the_node_in_the_map),
+        cmocka_unit_test(test_a_session_names_the_node_that_answers),
         cmocka_unit_test(test_an_earlier_greeting_that_was_overheard_gives_no_key),
         cmocka_unit_test(test_greetings_sent_again_push_out_nobody),
         cmocka_unit_test(test_an_answer_without_the_key_is_refused),

@@ -34,6 +34,7 @@ void call_unref(struct call *c)
     http_result_done(&c->result);
     free(c->body);
     free(c->url);
+    free(c->node);
     free(c);
 }
 
@@ -81,7 +82,7 @@ struct call *call_new(const struct http_call *spec)
     c->stall_timeout_ms = spec->stall_timeout_ms;
     c->any_status_streams = spec->any_status_streams;
     c->to_public = spec->to_public;
-    c->any_node = spec->any_node;
+    c->node = spec->node != NULL ? xstrdup(spec->node) : NULL;
     c->fresh = spec->once;
     c->on_head = spec->on_head;
     return c;

@@ -57,7 +57,7 @@ struct call {
     uint64_t stall_timeout_ms;
     bool any_status_streams;
     bool to_public;     /* not signed */
-    bool any_node;      /* the answering node is not compared with the map */
+    char *node;         /* that must answer, HTTP_ANY_NODE, or NULL */
     bool opens_session; /* the desk's own: no fault is injected into it */
     void (*on_head)(void *arg, const struct http_head *head);
     void (*done)(void *arg, struct http_result *r);

@@ -459,14 +459,15 @@ static void test_json_call(void **state)
     peer_start(&p, script_closes_after_each, NULL);
     for (int i = 0; i < 2; i++) {
         json_decref(steal(out));
-        assert_int_equal(
-            http_json_wait(fx.client, HTTP_POST, url_of(&p, "/x"), in, 5000, &out, &err), 0);
+        assert_int_equal(http_json_wait(fx.client, HTTP_ANY_NODE, HTTP_POST, url_of(&p, "/x"), in,
+                                        5000, &out, &err),
+                         0);
         assert_true(json_equal(in, out));
     }
     json_t *none = NULL;
-    assert_int_equal(
-        http_json_wait(fx.client, HTTP_POST, url_of(&p, "/x"), NULL, 5000, &none, &err),
-        E_JSON); /* it answers with nothing */
+    assert_int_equal(http_json_wait(fx.client, HTTP_ANY_NODE, HTTP_POST, url_of(&p, "/x"), NULL,
+                                    5000, &none, &err),
+                     E_JSON); /* it answers with nothing */
     peer_join(&p);
 }
 

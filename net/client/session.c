@@ -142,18 +142,17 @@ static void wait_for(struct peer *p, struct call *c)
     *end = c;
 }
 
-/* Is the node that has proven itself the one that the map has at this address? */
+/* Is the node that has proven itself the one that the call is for? */
 static bool is_meant(const struct peer *p, const struct call *c)
 {
-    return c->any_node || auth_may_answer(p->desk->auth, p->origin, p->opened_with.node);
+    return c->node != NULL &&
+           (strcmp(c->node, HTTP_ANY_NODE) == 0 || strcmp(c->node, p->opened_with.node) == 0);
 }
 
-/* The session is with another node than the call is for. */
-static int refuse_other(const struct peer *p, struct error *err)
+static int refuse_other(const struct peer *p, const struct call *c, struct error *err)
 {
-    return error_set(
-        err, E_NET, "node '%s' answers at this address, which the cluster map has for another node",
-        p->opened_with.node);
+    return error_set(err, E_NET, "node '%s' answers at this address, and not node '%s'",
+                     p->opened_with.node, c->node != NULL ? c->node : "(none is named)");
 }
 
 static void fail_unsent(struct call *c, const struct error *err)
@@ -177,7 +176,7 @@ static void go_on(struct peer *p, const struct error *err)
         } else if (is_meant(p, c)) {
             c->life->begin(c);
         } else {
-            (void)refuse_other(p, &other);
+            (void)refuse_other(p, c, &other);
             fail_unsent(c, &other);
         }
     }
@@ -333,7 +332,7 @@ enum session_answer session_sign(struct session_desk *d, struct call *c)
     }
     struct peer *p = need_peer(d, c->url);
     p->asked_ms = clock_ms();
-    if (p->open && !is_meant(p, c)) /* the map has changed, or the session was any node's */
+    if (p->open && !is_meant(p, c)) /* another node answers there by now, or did */
         peer_close(p);
     if (!p->open) {
         wait_for(p, c);

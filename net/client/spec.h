@@ -32,6 +32,8 @@ struct http_client_config {
 };
 
 #define HTTP_NO_STALL_TIMEOUT UINT64_MAX
+/* For a call that looks for the primary, or for the map. */
+#define HTTP_ANY_NODE ""
 
 struct http_call {
     enum http_method method;
@@ -50,8 +52,8 @@ struct http_call {
                                  * let us wait (it applies backpressure): one that is gone is then
                                  * found by TCP's keepalive */
     bool to_public;            /* to a public listener, where nobody asks for a signature */
-    bool any_node;             /* any node may answer, whatever the cluster map says: the call looks
-                                 * for the primary or for the map */
+    const char *node;        /* id of the node that must answer, or HTTP_ANY_NODE; a call that must
+                                * be signed fails without it */
     bool once;               /* what it does must not be done twice: it goes out on a connection of
                                  * its own.  (A kept one may die under a call that was carried out,
                                  * and then the call is repeated, as HTTP allows, where its body can

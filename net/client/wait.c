@@ -40,13 +40,15 @@ int http_call_wait(struct http_client *client, const struct http_call *spec, str
     return http_result_error(r, spec->url, err);
 }
 
-int http_json_wait(struct http_client *client, enum http_method method, const char *url,
-                   const json_t *in, uint64_t timeout_ms, json_t **out, struct error *err)
+int http_json_wait(struct http_client *client, const char *node, enum http_method method,
+                   const char *url, const json_t *in, uint64_t timeout_ms, json_t **out,
+                   struct error *err)
 {
     static const char *const json_headers[] = {"Content-Type: application/json", NULL};
     _cleanup_free_ char *body = in != NULL ? json_text(in) : NULL;
     const struct http_call spec = {.method = method,
                                    .url = url,
+                                   .node = node,
                                    .headers = in != NULL ? json_headers : NULL,
                                    .body = body,
                                    .body_len = body != NULL ? strlen(body) : 0,

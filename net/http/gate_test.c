@@ -212,7 +212,7 @@ static int post(const char *path, const char *body, struct error *err)
     _cleanup_(http_result_done)
     struct http_result r = {0};
     const struct http_call call = {
-        .method = HTTP_POST, .url = url, .body = body, .body_len = strlen(body)};
+        .method = HTTP_POST, .url = url, .node = "n", .body = body, .body_len = strlen(body)};
     int code = http_call_wait(fx.client, &call, &r, err);
     if (code == 0)
         assert_string_equal(buf_str(&r.body), body);
@@ -251,7 +251,8 @@ static void test_a_signed_call_says_for_whom_it_is(void **state)
         _cleanup_free_ char *url = url_of("/actor");
         _cleanup_(http_result_done)
         struct http_result r = {0};
-        const struct http_call call = {.method = HTTP_GET, .url = url, .headers = headers};
+        const struct http_call call = {
+            .method = HTTP_GET, .url = url, .node = "n", .headers = headers};
         assert_int_equal(http_call_wait(fx.client, &call, &r, NULL), 0);
         _cleanup_free_ char *wanted =
             xprintf("%s %s", rows[i].id != NULL ? rows[i].id : "-", rows[i].name);
@@ -344,6 +345,30 @@ static void count(void *arg, struct http_result *r)
     ended[1]++;
 }
 
+static int get_of(const char *node, struct http_result *r, struct error *err)
+{
+    _cleanup_free_ char *url = url_of("/actor");
+    const struct http_call call = {.method = HTTP_GET, .url = url, .node = node};
+    return http_call_wait(fx.client, &call, r, err);
+}
+
+/* Whatever the address, and also where a session with the node that answers is open. */
+static void test_only_the_node_that_is_meant_gets_the_call(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"other", "n", "other", HTTP_ANY_NODE, "other", "n"};
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        struct http_result r = {0};
+        struct error err = ERROR_INIT;
+        bool meant = strcmp(calls[i], "other") != 0;
+        assert_int_equal(get_of(calls[i], &r, &err), meant ? 0 : E_NET);
+        assert_true(meant || r.not_sent);
+        assert_true(meant || strstr(err.message, "node 'n' answers at this address, and not node "
+                                                 "'other'") != NULL);
+        http_result_done(&r);
+    }
+}
+
 /* All of them wait for the one session, then overtake one another. */
 static void test_many_at_once(void **state)
 {
@@ -351,7 +376,8 @@ static void test_many_at_once(void **state)
     _cleanup_free_ char *url = url_of("/echo");
     atomic_uint ended[2] = {0};
     for (unsigned i = 0; i < MANY; i++) {
-        const struct http_call call = {.method = HTTP_POST, .url = url, .body = "x", .body_len = 1};
+        const struct http_call call = {
+            .method = HTTP_POST, .url = url, .node = "n", .body = "x", .body_len = 1};
         http_call_start(fx.client, &call, count, ended);
     }
     while (ended[1] < MANY)
@@ -367,8 +393,11 @@ static void need_stream(void)
     struct bpipe *pipe = bpipe_new(2 * STREAM_BYTES);
     assert_int_equal(bpipe_write(pipe, bytes, STREAM_BYTES, NULL), 0);
     bpipe_finish(pipe, NULL);
-    const struct http_call call = {
-        .method = HTTP_POST, .url = url, .upload = pipe, .upload_length = STREAM_BYTES};
+    const struct http_call call = {.method = HTTP_POST,
+                                   .url = url,
+                                   .node = "n",
+                                   .upload = pipe,
+                                   .upload_length = STREAM_BYTES};
     struct http_result r = {0};
     struct error err = ERROR_INIT;
     if (http_call_wait(fx.client, &call, &r, &err) != 0)
@@ -459,7 +488,8 @@ static void test_a_call_that_waits_ends_in_its_time(void **state)
     int fd;
     _cleanup_free_ char *url = xprintf("http://127.0.0.1:%d/x", silent_port(&fd));
     struct http_result r = {0};
-    const struct http_call call = {.method = HTTP_GET, .url = url, .total_timeout_ms = 50};
+    const struct http_call call = {
+        .method = HTTP_GET, .url = url, .node = "n", .total_timeout_ms = 50};
     assert_int_equal(http_call_wait(fx.client, &call, &r, NULL), E_TIMEOUT);
     assert_true(r.not_sent);
     http_result_done(&r);
@@ -472,7 +502,7 @@ static void test_a_call_that_waits_can_be_cancelled(void **state)
     int fd;
     _cleanup_free_ char *url = xprintf("http://127.0.0.1:%d/x", silent_port(&fd));
     atomic_uint ended[2] = {0};
-    const struct http_call call = {.method = HTTP_GET, .url = url};
+    const struct http_call call = {.method = HTTP_GET, .url = url, .node = "n"};
     http_call_start(fx.client, &call, count, ended); /* ended by the client's end */
     uint64_t number = http_call_start(fx.client, &call, count, ended);
     http_call_cancel(fx.client, number);
@@ -512,6 +542,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_the_public_listener_asks_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_server_that_began_anew_is_greeted_again, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_only_the_node_that_is_meant_gets_the_call, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_many_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_stream_opens_its_session, setup, teardown),

@@ -8,7 +8,8 @@ enum { CHECK_MS = 30000 };
 
 struct check {
     struct proxy *proxy;
-    char *url; /* the target's */
+    char *node; /* the target */
+    char *url;  /* the target's */
     char *request_id;
     void (*done)(void *arg, const struct error *err);
     void *arg;
@@ -16,6 +17,7 @@ struct check {
 
 static void check_free(struct check *c)
 {
+    free(c->node);
     free(c->url);
     free(c->request_id);
     free(c);
@@ -36,6 +38,7 @@ static void ask(void *arg)
     struct check *c = arg;
     const struct http_call call = {.method = HTTP_GET,
                                    .url = c->url,
+                                   .node = c->node,
                                    .total_timeout_ms = CHECK_MS,
                                    .request_id = c->request_id};
     http_call_start(c->proxy->list_client, &call, answered, c);
@@ -72,6 +75,7 @@ void backend_probe(struct proxy *p, const char *url, const char *request_id,
     }
     struct check *c = xcalloc(1, sizeof *c);
     *c = (struct check){.proxy = p,
+                        .node = xstrdup(n->id),
                         .url = url_of(n, url),
                         .request_id = xstrdup(request_id),
                         .done = done,

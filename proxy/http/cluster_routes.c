@@ -48,6 +48,7 @@ static void ask_primary(struct http_request *req, struct proxy *p)
     const struct http_call call = {
         .method = HTTP_GET,
         .url = url,
+        .node = primary.id,
         .reply_max = p->params.state_max,
         .total_timeout_ms = p->params.connect_timeout,
         .request_id = http_request_id(req),

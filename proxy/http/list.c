@@ -221,6 +221,7 @@ static void source_ask(struct source *s, const struct list_question *q)
     const struct http_call call = {
         .method = HTTP_GET,
         .url = buf_str(&url),
+        .node = s->id,
         .reply_max = PAGE_TEXT_MAX + (question_limit(s, q) + 1) * ENTRY_TEXT_MAX,
         .total_timeout_ms = s->backend ? BACKEND_MS : l->proxy->params.call_timeout,
         .request_id = http_request_id(l->req),

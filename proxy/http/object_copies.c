@@ -12,6 +12,7 @@ enum { VERIFY_MS = 600000 }; /* all bytes are read */
 /* One target's. */
 struct asked {
     struct survey *survey;
+    char *node; /* id */
     char *url;
     json_t *entry;
 };
@@ -28,8 +29,10 @@ struct survey {
 
 static void survey_free(struct survey *v)
 {
-    for (size_t i = 0; i < v->count; i++)
+    for (size_t i = 0; i < v->count; i++) {
+        free(v->asked[i].node);
         free(v->asked[i].url);
+    }
     json_decref(v->doc);
     free(v);
 }
@@ -150,6 +153,7 @@ static void ask_all(void *arg)
     for (size_t i = 0, count = v->count; i < count; i++) {
         const struct http_call call = {.method = HTTP_GET,
                                        .url = v->asked[i].url,
+                                       .node = v->asked[i].node,
                                        .total_timeout_ms =
                                            verify ? VERIFY_MS : v->proxy->params.call_timeout,
                                        .stall_timeout_ms = verify ? VERIFY_MS : 0,
@@ -194,8 +198,8 @@ static struct survey *survey_new(struct http_request *req, const struct cluster_
             continue;
         json_t *entry = entry_of(&o, n);
         json_array_append_new(copies, entry);
-        v->asked[v->count++] =
-            (struct asked){.survey = v, .url = url_of(req, n, b, name), .entry = entry};
+        v->asked[v->count++] = (struct asked){
+            .survey = v, .node = xstrdup(n->id), .url = url_of(req, n, b, name), .entry = entry};
     }
     return v;
 }

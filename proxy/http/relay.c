@@ -453,10 +453,11 @@ void relay_to_primary(struct proxy *p, struct http_request *req, const struct re
     if (r == NULL)
         return;
     r->silence = reads(req) ? E_NOT_PRIMARY : E_IN_DOUBT;
+    r->call.node = arena_strdup(r->arena, to->id);
     r->call.to_public = to->to_public;
     r->call.stall_timeout_ms = p->params.call_timeout;
     r->primary.term = to->term;
-    r->primary.primary = arena_strdup(r->arena, to->id);
+    r->primary.primary = r->call.node;
     take_body(r, req);
     overtaken_call(p->overtaken, &r->primary, &r->call, call_done, r);
 }

@@ -82,7 +82,7 @@ static void ask(struct follower *f, enum http_method method, const char *path, c
         .body_len = text != NULL ? strlen(text) : 0,
         .reply_max = params->state_max,
         .total_timeout_ms = params->call_timeout,
-        .any_node = true,
+        .node = HTTP_ANY_NODE,
     };
     f->asking = true;
     http_call_start(f->proxy->client, &call, question_done, q);

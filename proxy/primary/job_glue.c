@@ -86,8 +86,10 @@ static void glue_send(void *ctx, const struct node *target, enum controller_orde
                                         (unsigned long long)s->version),
                          .done = done,
                          .arg = arg};
-    struct http_call call = {
-        .method = HTTP_GET, .url = a->url, .total_timeout_ms = g->proxy->params.call_timeout};
+    struct http_call call = {.method = HTTP_GET,
+                             .url = a->url,
+                             .node = target->id,
+                             .total_timeout_ms = g->proxy->params.call_timeout};
     _cleanup_free_ char *body = NULL;
     if (order != CONTROLLER_NOTHING) {
         _cleanup_json_ json_t *doc = json_pack(

@@ -79,6 +79,7 @@ void leave_begin(struct proxy *p, struct http_request *req, const struct node *n
     *l = (struct leave){.req = req, .cmd = command_copy(cmd), .done = done};
     const struct http_call call = {.method = HTTP_GET,
                                    .url = url,
+                                   .node = n->id,
                                    .reply_max = p->params.state_max,
                                    .total_timeout_ms = p->params.stall_timeout,
                                    .request_id = http_request_id(req)};

@@ -86,6 +86,7 @@ static void env_send(void *ctx, const struct node *n, const struct cluster_state
     const struct http_call call = {
         .method = HTTP_PUT,
         .url = s->url,
+        .node = n->id,
         .headers = headers,
         .body = text,
         .body_len = strlen(text),

@@ -82,6 +82,7 @@ static int fetch(struct proxy *p, const struct stranger *node, struct cluster_st
     _cleanup_free_ char *url = xprintf("%s/v1/cluster/state", node->control_url);
     const struct http_call call = {.method = HTTP_GET,
                                    .url = url,
+                                   .node = node->id,
                                    .reply_max = p->params.state_max,
                                    .total_timeout_ms = p->params.connect_timeout};
     struct http_result result = {0};

@@ -39,7 +39,8 @@ static int tell_primary(struct proxy *p, struct error *err)
         return error_set(err, E_NOT_PRIMARY, "no primary is known");
     _cleanup_free_ char *url = xprintf("%s/v1/cluster/stop", primary.control_url);
     _cleanup_json_ json_t *doc = json_pack("{s:s, s:s}", "id", p->id, "boot", p->boot);
-    return http_json_wait(p->client, HTTP_POST, url, doc, p->params.connect_timeout, NULL, err);
+    return http_json_wait(p->client, primary.id, HTTP_POST, url, doc, p->params.connect_timeout,
+                          NULL, err);
 }
 
 void proxy_leave(struct proxy *p, int signals_fd)

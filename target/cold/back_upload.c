@@ -99,8 +99,10 @@ int back_ask_owner(struct target *t, const struct cluster_state *s, const struct
     if (code != 0)
         return code;
     _cleanup_free_ char *url = held_url(s, owner, b->id, name, true);
-    const struct http_call get = {
-        .method = HTTP_GET, .url = url, .total_timeout_ms = t->params.call_timeout};
+    const struct http_call get = {.method = HTTP_GET,
+                                  .url = url,
+                                  .node = owner->id,
+                                  .total_timeout_ms = t->params.call_timeout};
     (void)http_call_wait(t->data_client, &get, &r, NULL); /* the result says it */
     code = held_of(&r, url, owner->id, held, err);
     http_result_done(&r);

@@ -119,7 +119,7 @@ static int ask_owner(const struct cold_pages *p, const struct cluster_state *s,
     _cleanup_buf_ struct buf url = BUF_INIT;
     make_url(&url, s, owner, ask);
     const struct http_call call = {
-        .method = HTTP_GET, .url = buf_str(&url), .reply_max = PAGE_BYTES_MAX};
+        .method = HTTP_GET, .url = buf_str(&url), .node = owner->id, .reply_max = PAGE_BYTES_MAX};
     struct question q;
     question_init(&q, call.url);
     await_answer(p, &q, http_call_start(p->target->data_client, &call, answered, &q));

@@ -150,6 +150,7 @@ static int order_copy(const struct object_call *call, const struct backend_facts
     _cleanup_free_ char *order = copy_order(call, facts);
     const struct http_call post = {.method = HTTP_POST,
                                    .url = url,
+                                   .node = owner->id,
                                    .body = order,
                                    .body_len = strlen(order),
                                    .total_timeout_ms = patience_ms(t, (uint64_t)facts->size),

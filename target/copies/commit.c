@@ -114,8 +114,10 @@ static void tell(const struct copies_order *o, struct told *t)
     t->url = commit_url(o, t);
     t->err = ERROR_INIT;
     t->under_way = true;
-    const struct http_call call = {
-        .method = HTTP_POST, .url = t->url, .total_timeout_ms = o->target->params.call_timeout};
+    const struct http_call call = {.method = HTTP_POST,
+                                   .url = t->url,
+                                   .node = t->id,
+                                   .total_timeout_ms = o->target->params.call_timeout};
     pthread_mutex_lock(&t->round->lock);
     t->round->refs++;
     pthread_mutex_unlock(&t->round->lock);

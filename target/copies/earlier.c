@@ -141,8 +141,10 @@ static void ask_next(struct asking *a)
         const struct node *n = a->nodes[a->next];
         free(a->url);
         a->url = held_url(a->state, n, a->bucket_id, a->name, false);
-        const struct http_call call = {
-            .method = HTTP_GET, .url = a->url, .total_timeout_ms = a->target->params.call_timeout};
+        const struct http_call call = {.method = HTTP_GET,
+                                       .url = a->url,
+                                       .node = n->id,
+                                       .total_timeout_ms = a->target->params.call_timeout};
         http_call_start(a->target->data_client, &call, answered, a);
         return;
     }

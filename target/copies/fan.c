@@ -96,8 +96,10 @@ static void dropped(void *arg, struct http_result *r)
 static void drop_stage(struct fan *f, const struct branch *b)
 {
     _cleanup_free_ char *url = staged_url(b->node, f->bucket_id, f->name, f->state, f->stage);
-    const struct http_call call = {
-        .method = HTTP_DELETE, .url = url, .total_timeout_ms = f->target->params.call_timeout};
+    const struct http_call call = {.method = HTTP_DELETE,
+                                   .url = url,
+                                   .node = b->node->id,
+                                   .total_timeout_ms = f->target->params.call_timeout};
     atomic_fetch_add(&f->refs, 1);
     http_call_start(f->target->data_client, &call, dropped, f);
 }
@@ -167,7 +169,7 @@ static void put_lines(struct header_lines *h, const struct fan_spec *spec, const
 static void start(struct fan *f, struct branch *b, const struct fan_spec *spec,
                   const char *const *lines)
 {
-    struct http_call call = {.method = HTTP_PUT, .headers = lines};
+    struct http_call call = {.method = HTTP_PUT, .node = b->node->id, .headers = lines};
     b->url = location_of_copy(b->node, spec->state, spec->bucket, spec->name);
     call.url = b->url;
     if (spec->length != 0) {

@@ -79,6 +79,7 @@ static void ask(struct hearing *h, const struct hear_spec *spec)
             held_url(spec->state, spec->nodes[i], spec->bucket_id, spec->name, spec->these_owners);
         const struct http_call call = {.method = HTTP_GET,
                                        .url = q->url,
+                                       .node = q->node,
                                        .total_timeout_ms = spec->target->params.call_timeout};
         http_call_start(spec->target->data_client, &call, answered, q);
     }

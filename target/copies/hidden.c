@@ -52,7 +52,7 @@ static int drop_one(const struct hidden_job *h, const char *name, const struct c
     buf_put_url_escaped(&url, name, strlen(name), "");
     buf_printf(&url, "?dfcv=%llu.%llu&job=%s&attempt=%llu", (unsigned long long)s->term,
                (unsigned long long)s->version, h->job->id, (unsigned long long)h->job->attempt);
-    return http_json_wait(h->target->data_client, HTTP_DELETE, buf_str(&url), NULL,
+    return http_json_wait(h->target->data_client, owner->id, HTTP_DELETE, buf_str(&url), NULL,
                           h->target->params.call_timeout, NULL, err);
 }
 

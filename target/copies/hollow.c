@@ -49,8 +49,12 @@ int hollow_send(struct target *t, const struct cluster_state *s, const struct bu
     header_lines_printf(&h, OBJECT_MODIFIED_HEADER ": %lld", (long long)held->modified_ms);
     header_lines_printf(&h, HOLLOW_HEADER ": %llu", (unsigned long long)held->size);
     header_lines_checksum(&h, &held->checksum);
-    const struct http_call call = {
-        .method = HTTP_PUT, .url = url, .headers = h.lines, .body = "", .body_len = 0};
+    const struct http_call call = {.method = HTTP_PUT,
+                                   .url = url,
+                                   .node = to->id,
+                                   .headers = h.lines,
+                                   .body = "",
+                                   .body_len = 0};
     int code = object_copier_call(t->copier, &call, err);
     header_lines_end(&h);
     return error_forgive(err, code, E_NOT_MODIFIED);

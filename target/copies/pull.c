@@ -139,8 +139,11 @@ static void start(struct pulling *g)
 {
     const struct pull *p = g->pull;
     g->url = location_of_copy(p->from, p->state, p->bucket, p->name);
-    const struct http_call call = {
-        .method = HTTP_GET, .url = g->url, .download = g->pipe, .on_head = on_head};
+    const struct http_call call = {.method = HTTP_GET,
+                                   .url = g->url,
+                                   .node = p->from->id,
+                                   .download = g->pipe,
+                                   .on_head = on_head};
     http_call_start(p->target->data_client, &call, call_ended, g);
 }
 

@@ -79,8 +79,8 @@ static int ask_node(struct target *t, const struct cluster_state *s, const struc
     _cleanup_free_ char *url =
         xprintf("%s/v1/settled?dfcv=%llu.%llu&question=%s", n->data_url,
                 (unsigned long long)s->term, (unsigned long long)s->version, questions[question]);
-    return http_json_wait(t->data_client, HTTP_POST, url, list, t->params.call_timeout, answer,
-                          err);
+    return http_json_wait(t->data_client, n->id, HTTP_POST, url, list, t->params.call_timeout,
+                          answer, err);
 }
 
 int settle_question_parse(const char *text, enum settle_question *out, struct error *err)

@@ -135,6 +135,7 @@ void through_begin(struct object_call *call, const struct earlier_answer *from)
     add_lines(call, from, lines);
     const struct http_call get = {.method = http_method(call->req),
                                   .url = h->url,
+                                  .node = h->node,
                                   .headers = lines,
                                   .download = h->pipe,
                                   .any_status_streams = true,

@@ -38,8 +38,10 @@ static void send_posted(void *arg)
         return;
     }
     n->url = xprintf("%s/v1/jobs/%s/moved?node=%s", primary->control_url, n->job_id, t->id);
-    const struct http_call call = {
-        .method = HTTP_POST, .url = n->url, .total_timeout_ms = t->params.call_timeout};
+    const struct http_call call = {.method = HTTP_POST,
+                                   .url = n->url,
+                                   .node = primary->id,
+                                   .total_timeout_ms = t->params.call_timeout};
     http_call_start(t->control_client, &call, sent, n);
 }
 

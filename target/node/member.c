@@ -281,7 +281,7 @@ static void tick(void *arg)
                                    .body_len = strlen(a->body),
                                    .reply_max = t->params.state_max,
                                    .total_timeout_ms = timeout_of(t, a->action),
-                                   .any_node = true};
+                                   .node = HTTP_ANY_NODE};
     a->sent_ms = clock_boot_ms();
     http_call_start(t->control_client, &call, attempt_done, a);
 }

@@ -153,7 +153,7 @@ static void ask(struct round *r)
                                    .url = r->url,
                                    .reply_max = t->params.state_max,
                                    .total_timeout_ms = t->params.call_timeout,
-                                   .any_node = true};
+                                   .node = HTTP_ANY_NODE};
     http_call_start(t->control_client, &call, answered, r);
 }
 

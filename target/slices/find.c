@@ -31,8 +31,8 @@ int ec_slice_delete(struct target *t, const struct cluster_state *s, const struc
 {
     _cleanup_free_ char *slice = ec_slice_url(n, bucket_id, tag, index);
     _cleanup_free_ char *url = xprintf("%splaced=%" PRIu64, slice, s->smap.placed);
-    return http_json_wait(t->data_client, HTTP_DELETE, url, NULL, t->params.call_timeout, NULL,
-                          err);
+    return http_json_wait(t->data_client, n->id, HTTP_DELETE, url, NULL, t->params.call_timeout,
+                          NULL, err);
 }
 
 struct finding {
@@ -112,8 +112,10 @@ size_t ec_slices_find(struct target *t, const struct cluster_state *s, const str
         if (nodes[i]->state == NODE_UNREACHABLE)
             continue;
         findings[i].url = find_url(s, nodes[i], what);
-        const struct http_call call = {
-            .method = HTTP_GET, .url = findings[i].url, .total_timeout_ms = t->params.call_timeout};
+        const struct http_call call = {.method = HTTP_GET,
+                                       .url = findings[i].url,
+                                       .node = nodes[i]->id,
+                                       .total_timeout_ms = t->params.call_timeout};
         http_call_start(t->data_client, &call, answered, &findings[i]);
         asked++;
     }

@@ -131,7 +131,7 @@ static int tell(struct ec_mender *m, const struct node *acting, const struct wan
     struct buf url = BUF_INIT;
     buf_printf(&url, "%s/v1/slices/%" PRIu64 "?object=", acting->data_url, w->bucket_id);
     buf_put_url_escaped(&url, w->name, strlen(w->name), "");
-    int code = http_json_wait(m->target->data_client, HTTP_POST, buf_str(&url), NULL,
+    int code = http_json_wait(m->target->data_client, acting->id, HTTP_POST, buf_str(&url), NULL,
                               m->target->params.call_timeout, NULL, err);
     buf_done(&url);
     return code;

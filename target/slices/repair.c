@@ -48,6 +48,7 @@ static int make_slice(const struct ec_reading *r, const struct ec_homes *from, u
     g.url = ec_slice_put_url(to, r->bucket_id, r->manifest.tag, slice, r->name, true);
     const struct http_call call = {.method = HTTP_PUT,
                                    .url = g.url,
+                                   .node = to->id,
                                    .upload = g.pipe,
                                    .upload_length =
                                        (int64_t)ec_layout_slice_bytes(&r->manifest.layout)};

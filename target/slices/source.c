@@ -82,6 +82,7 @@ static void fetch_start(struct source *s, const struct ec_want *want, struct fet
                      whole ? "" : "&left=true");
     const struct http_call call = {.method = HTTP_GET,
                                    .url = f->url,
+                                   .node = s->homes.all[want->slice]->id,
                                    .reply_max = len,
                                    .total_timeout_ms = r->target->params.call_timeout};
     http_call_start(r->target->data_client, &call, fetched, f);

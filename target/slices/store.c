@@ -55,6 +55,7 @@ static void start(struct store *s, unsigned i, const struct node *n)
     const struct http_call put = {
         .method = HTTP_PUT,
         .url = b->url,
+        .node = n->id,
         .upload = b->pipe,
         .upload_length = (int64_t)ec_layout_slice_bytes(&s->manifest->layout),
     };

@@ -242,6 +242,7 @@ static void start(struct ec_upload *u, unsigned i, const struct object_call *cal
     const struct http_call put = {
         .method = HTTP_PUT,
         .url = b->url,
+        .node = b->node->id,
         .upload = b->pipe,
         .upload_length = (int64_t)ec_layout_slice_bytes(&u->manifest.layout),
     };

@@ -71,8 +71,8 @@ static int env_open_shard(void *ctx, const char *name, int *fd, struct error *er
 }
 
 /* An object of the cluster is read from the owner that acts for it, be that this target. */
-static int key_map_url(const struct sort_host *h, const struct sort_spec *spec, struct buf *url,
-                       struct error *err)
+static int key_map_url(const struct sort_host *h, const struct sort_spec *spec, char **node,
+                       struct buf *url, struct error *err)
 {
     if (spec->ekm_bucket == NULL) {
         buf_puts(url, spec->ekm_file);
@@ -87,6 +87,7 @@ static int key_map_url(const struct sort_host *h, const struct sort_spec *spec, 
     owners_of(s, b, spec->ekm_object, &owners);
     if (owners.acting == NULL)
         return error_set(err, E_NET, "no owner of '%s' answers", spec->ekm_object);
+    *node = xstrdup(owners.acting->id);
     buf_puts(url, owners.acting->data_url);
     location_put_object(url, spec->ekm_bucket, spec->ekm_object);
     return 0;
@@ -117,10 +118,11 @@ static int env_read_key_map(void *ctx, const struct sort_spec *spec,
     struct bpipe *pipe = NULL;
     _cleanup_(buf_done)
     struct buf url = BUF_INIT;
-    int code = key_map_url(h, spec, &url, err);
+    _cleanup_free_ char *node = NULL; /* that has it */
+    int code = key_map_url(h, spec, &node, &url, err);
     if (code == 0)
         code = spec->ekm_bucket != NULL
-                   ? sort_peers_get(h->peers, buf_str(&url), &pipe, err)
+                   ? sort_peers_get(h->peers, node, buf_str(&url), &pipe, err)
                    : sort_peers_get_outside(h->peers, buf_str(&url), &pipe, err);
     for (ssize_t n = 1; code == 0 && n > 0;) {
         n = bpipe_read(pipe, piece, PEER_PIPE_MIN, err);

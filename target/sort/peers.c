@@ -25,6 +25,7 @@ struct sort_peers {
     unsigned self;
     size_t pipe_bytes;
     size_t count;
+    char **ids;
     char **urls; /* "http://127.0.0.1:9003" */
 
     pthread_mutex_t lock; /* guards what follows, and the calls */
@@ -50,9 +51,12 @@ struct sort_peers *sort_peers_new(struct http_client *client, struct http_client
                              .self = self,
                              .pipe_bytes = pipe_bytes,
                              .count = plan->count,
+                             .ids = xcalloc(plan->count, sizeof(char *)),
                              .urls = xcalloc(plan->count, sizeof(char *))};
-    for (size_t i = 0; i < plan->count; i++)
+    for (size_t i = 0; i < plan->count; i++) {
+        p->ids[i] = xstrdup(plan->ids[i]);
         p->urls[i] = xstrdup(plan->data_urls[i]);
+    }
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
     return p;
@@ -86,8 +90,11 @@ void sort_peers_free(struct sort_peers *p)
     pthread_mutex_unlock(&p->lock);
     pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
-    for (size_t i = 0; i < p->count; i++)
+    for (size_t i = 0; i < p->count; i++) {
+        free(p->ids[i]);
         free(p->urls[i]);
+    }
+    free(p->ids);
     free(p->urls);
     free(p->job_id);
     free(p);
@@ -153,6 +160,7 @@ int sort_peers_send_begin(struct sort_peers *p, unsigned to, enum sort_channel c
         const struct http_call call = {
             .method = HTTP_POST,
             .url = c->url,
+            .node = p->ids[to],
             .upload = *pipe,
             .upload_length = -1,
             .stall_timeout_ms = HTTP_NO_STALL_TIMEOUT, /* the peer may still be extracting */
@@ -190,8 +198,8 @@ static void fetch_done(void *arg, struct http_result *r)
     pthread_mutex_unlock(&p->lock);
 }
 
-static int get_by(struct sort_peers *p, struct http_client *client, const char *url,
-                  struct bpipe **pipe, struct error *err)
+static int get_by(struct sort_peers *p, struct http_client *client, const char *node,
+                  const char *url, struct bpipe **pipe, struct error *err)
 {
     pthread_mutex_lock(&p->lock);
     int code = p->stopped ? error_set(err, E_ABORTED, "job '%s' was stopped", p->job_id) : 0;
@@ -199,22 +207,24 @@ static int get_by(struct sort_peers *p, struct http_client *client, const char *
         struct peer_call *c = call_new(p, xstrdup(url));
         c->client = client;
         *pipe = bpipe_new(p->pipe_bytes);
-        const struct http_call call = {.method = HTTP_GET, .url = c->url, .download = *pipe};
+        const struct http_call call = {
+            .method = HTTP_GET, .url = c->url, .node = node, .download = *pipe};
         c->number = http_call_start(client, &call, fetch_done, c);
     }
     pthread_mutex_unlock(&p->lock);
     return code;
 }
 
-int sort_peers_get(struct sort_peers *p, const char *url, struct bpipe **pipe, struct error *err)
+int sort_peers_get(struct sort_peers *p, const char *node, const char *url, struct bpipe **pipe,
+                   struct error *err)
 {
-    return get_by(p, p->client, url, pipe, err);
+    return get_by(p, p->client, node, url, pipe, err);
 }
 
 int sort_peers_get_outside(struct sort_peers *p, const char *url, struct bpipe **pipe,
                            struct error *err)
 {
-    return get_by(p, p->outside, url, pipe, err);
+    return get_by(p, p->outside, NULL, url, pipe, err);
 }
 
 int sort_peers_fetch_records(struct sort_peers *p, unsigned from, const void *request, size_t len,
@@ -228,6 +238,7 @@ int sort_peers_fetch_records(struct sort_peers *p, unsigned from, const void *re
         *pipe = bpipe_new(p->pipe_bytes);
         const struct http_call call = {.method = HTTP_POST,
                                        .url = c->url,
+                                       .node = p->ids[from],
                                        .body = request,
                                        .body_len = len,
                                        .download = *pipe,

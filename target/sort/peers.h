@@ -39,8 +39,9 @@ int sort_peers_send_end(struct sort_peers *p, void *handle, struct error *err);
 int sort_peers_fetch_records(struct sort_peers *p, unsigned from, const void *request, size_t len,
                              struct bpipe **pipe, struct error *err);
 
-/* The body of a GET from a node comes out of *pipe, as that of a fetch. */
-int sort_peers_get(struct sort_peers *p, const char *url, struct bpipe **pipe, struct error *err);
+/* The body of a GET from this node comes out of *pipe, as that of a fetch. */
+int sort_peers_get(struct sort_peers *p, const char *node, const char *url, struct bpipe **pipe,
+                   struct error *err);
 /* The same from a host that the job's specification names. */
 int sort_peers_get_outside(struct sort_peers *p, const char *url, struct bpipe **pipe,
                            struct error *err);
