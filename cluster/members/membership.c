@@ -139,6 +139,46 @@ static int check_takeover(const struct membership *m, const struct member *e,
                      (unsigned long long)(m->timeout_ms - silent_ms + 1));
 }
 
+/* Proxies may share a public name, such as a balancer's. */
+static bool has_url(const struct node *n, const char *url)
+{
+    return url[0] != '\0' && (strcmp(n->control_url, url) == 0 || strcmp(n->data_url, url) == 0 ||
+                              (n->role == NODE_TARGET && strcmp(n->public_url, url) == 0));
+}
+
+static bool shares_address(const struct node *a, const struct node *b)
+{
+    return has_url(a, b->control_url) || has_url(a, b->data_url) || has_url(a, b->public_url);
+}
+
+/* May the node that the map has there be there still? */
+static bool holds_address(const struct membership *m, const struct node *n, uint64_t now_ms)
+{
+    const struct member *e = member_find(m, n->id);
+    return n->state == NODE_ACTIVE ||
+           (n->state != NODE_UNREACHABLE &&
+            silence(m, e != NULL ? e->heard_ms : 0, now_ms) <= m->timeout_ms);
+}
+
+/* A node that the map has where it says that it is, and has not given up, is there. */
+static int check_address(const struct membership *m, const struct smap *map,
+                         const struct node *spec, uint64_t now_ms, struct error *err)
+{
+    const struct node *known = smap_node(map, spec->id);
+    if (known != NULL && known->state != NODE_UNREACHABLE && shares_address(known, spec))
+        return 0;
+    for (size_t i = 0; i < map->count; i++) {
+        const struct node *n = &map->nodes[i];
+        if (strcmp(n->id, spec->id) != 0 && shares_address(n, spec) && holds_address(m, n, now_ms))
+            return error_set(err, E_EXISTS,
+                             "the address %s of node '%s' belongs to node '%s': give this node "
+                             "another address, or stop that one and try again once it is "
+                             "unreachable",
+                             spec->control_url, spec->id, n->id);
+    }
+    return 0;
+}
+
 int membership_register(struct membership *m, const struct smap *map, const struct node *spec,
                         uint64_t now_ms, struct error *err)
 {
@@ -146,11 +186,13 @@ int membership_register(struct membership *m, const struct smap *map, const stru
     struct member *e = known != NULL ? member_of_node(m, known) : member_find(m, spec->id);
     if (strcmp(spec->id, m->self) == 0)
         return error_set(err, E_EXISTS, "the id '%s' is the primary's own", spec->id);
+    int r = check_address(m, map, spec, now_ms, err);
+    if (r != 0)
+        return r;
     if (e == NULL) {
         e = member_add(m, spec->id);
     } else if (strcmp(e->boot, spec->boot) != 0) {
-        int r = check_takeover(m, e, spec, now_ms, err);
-        if (r != 0)
+        if ((r = check_takeover(m, e, spec, now_ms, err)) != 0)
             return r;
         replace_text(&e->replaced_boot, e->boot);
         e->reported = false;
@@ -183,6 +225,8 @@ int membership_keepalive(struct membership *m, const struct smap *map, const str
     struct member *e = member_of_run(m, map, k->id, k->boot, err);
     if (e == NULL)
         return E_NODE_NOT_FOUND;
+    if (check_address(m, map, smap_node(map, k->id), now_ms, err) != 0)
+        return error_recode(err, E_NODE_NOT_FOUND, "node '%s' must register", k->id);
     e->heard_ms = now_ms;
     e->reported = true;
     e->last = *k;

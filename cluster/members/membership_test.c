@@ -352,6 +352,69 @@ static void a_lease_is_not_for_an_earlier_run(void **unused)
     membership_free(m);
 }
 
+static struct node named(const char *id, const char *url)
+{
+    struct node n = target("a", url);
+    n.id = id;
+    return n;
+}
+
+static void gives_up(const struct cluster_state **s, const char *id)
+{
+    commit(s,
+           &(struct command){.kind = CMD_NODE_STATE, .name = id, .node_state = NODE_UNREACHABLE});
+}
+
+static void an_address_is_taken_when_its_node_is_given_up(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node t1 = named("t1", "http://h:1"), t2 = named("t2", "http://h:2");
+    struct node newcomer = named("t3", "http://h:3");
+    struct error err = ERROR_INIT;
+    joins(&s, &t1);
+    joins(&s, &t2);
+    assert_int_equal(membership_register(m, &s->smap, &t1, 100, NULL), 0);
+    /* Any of its addresses. */
+    newcomer.data_url = "http://h:1";
+    assert_int_equal(membership_register(m, &s->smap, &newcomer, 2 * TIMEOUT, &err), E_EXISTS);
+    assert_non_null(strstr(err.message, "belongs to node 't1'"));
+    gives_up(&s, "t1");
+    assert_int_equal(membership_register(m, &s->smap, &newcomer, 2 * TIMEOUT, NULL), 0);
+    joins(&s, &newcomer);
+    /* It is the newcomer's now: no sign of life of the other one counts, also a late one. */
+    assert_int_equal(keepalive(m, s, "a", 2 * TIMEOUT), E_NODE_NOT_FOUND);
+    assert_int_equal(membership_register(m, &s->smap, &t1, 2 * TIMEOUT, NULL), E_EXISTS);
+    t1 = named("t1", "http://h:4");
+    assert_int_equal(membership_register(m, &s->smap, &t1, 2 * TIMEOUT, NULL), 0);
+    membership_free(m);
+}
+
+/* A node that leaves is not given up: silence tells that it is gone. */
+static void an_address_of_a_node_that_leaves_is_taken_when_it_is_silent(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node t1 = named("t1", "http://h:1"), t2 = named("t2", "http://h:1");
+    assert_int_equal(membership_register(m, &s->smap, &t1, 100, NULL), 0);
+    joins(&s, &t1);
+    commit(&s,
+           &(struct command){.kind = CMD_NODE_STATE, .name = "t1", .node_state = NODE_MAINTENANCE});
+    assert_int_equal(membership_register(m, &s->smap, &t2, 100 + TIMEOUT, NULL), E_EXISTS);
+    assert_int_equal(membership_register(m, &s->smap, &t2, 101 + TIMEOUT, NULL), 0);
+    joins(&s, &t2);
+    membership_free(m);
+    /* A primary that has just begun heard neither: who is active by the map stays. */
+    m = membership_new(&rules, 1000000);
+    const struct keepalive k = {.id = "t2", .boot = "a"};
+    assert_int_equal(membership_keepalive(m, &s->smap, &k, 1000001, NULL), 0);
+    t2.boot = "b";
+    assert_int_equal(membership_register(m, &s->smap, &t2, 1000002, NULL), 0);
+    membership_free(m);
+}
+
 static void a_lease_counts_from_when_it_was_asked_for(void **unused)
 {
     (void)unused;
@@ -382,6 +445,8 @@ int main(void)
         cmocka_unit_test(a_lease_is_for_who_is_not_given_up),
         cmocka_unit_test(a_failed_verdict_is_doubted_until_the_map_changes),
         cmocka_unit_test(a_lease_is_not_for_an_earlier_run),
+        cmocka_unit_test(an_address_is_taken_when_its_node_is_given_up),
+        cmocka_unit_test(an_address_of_a_node_that_leaves_is_taken_when_it_is_silent),
         cmocka_unit_test(a_lease_counts_from_when_it_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

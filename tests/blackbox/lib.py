@@ -402,6 +402,17 @@ class Cluster:
         self.nodes = {n["name"]: n for n in self.status()}
         return name
 
+    def swap_ports(self, one, other):
+        """Each is where the other was, from its next start on."""
+        path = os.path.join(self.dir, "cluster.json")
+        with open(path, encoding="utf-8") as f:
+            document = json.load(f)
+        a, b = (next(n for n in document["nodes"] if n["name"] == name) for name in (one, other))
+        a["port"], b["port"] = b["port"], a["port"]
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(document, f)
+        self.nodes = {n["name"]: n for n in self.status()}
+
     def node_dir(self, node):
         return os.path.join(self.dir, node)
 

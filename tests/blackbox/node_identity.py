@@ -136,6 +136,29 @@ def test_a_node_comes_back_at_another_address(c):
     whole(c)
 
 
+def taken_over(c, name, dead, url):
+    """`name` serves where `dead` did: never are both active there, and no list lacks names."""
+    one, other = node(c, name), node(c, dead)
+    check(one["public_url"] != other["public_url"] or other["state"] == "unreachable",
+          f"two nodes at one address: {one}, {other}")
+    c.call("GET", "/v1/objects/b").expect(503, "node_unreachable")
+    return (one["public_url"], one["state"]) == (url, "active")
+
+
+def test_a_target_comes_back_at_the_address_of_a_dead_one(c):
+    c.kill("t1")
+    c.wait_node("t1", "unreachable")
+    c.kill("t2")
+    c.swap_ports("t1", "t2")
+    c.run("start", "t1", "--ready-seconds", 1, ok=False)
+    c.ended_by_test.discard("t1")
+    wait_for(lambda: taken_over(c, "t1", "t2", c.url("t1")), "t1 is where t2 was")
+    check("belongs to node 't2'" in c.log("t1"), "it was told to wait")
+    c.start("t2")
+    await_at(c, "t2", c.url("t2"))
+    whole(c)
+
+
 def documents(c, target):
     top = c.node_dir(target)
     return [os.path.join(top, mp, ".dfc", "docs", "state.json") for mp in sorted(os.listdir(top))
