@@ -108,6 +108,7 @@ static enum exchange_end converse(struct dfc_client *c, struct handle *h, struct
     end = say(c, h, x->origin, greeting, &answer, err);
     if (end == EXCHANGE_REPLIED)
         end = take_answer(s, &self, &opening, &answer, x, err);
+    snprintf(x->node, sizeof x->node, "%s", opening.node);
     return end == EXCHANGE_REPLIED ? need_node(&opening, x->origin, node, err) : end;
 }
 
@@ -217,7 +218,7 @@ enum exchange_end signed_exchange_run(struct dfc_client *c, struct handle *h,
     _cleanup_free_ char *origin = uri_origin(x->url);
     for (int i = 1;; i++) {
         struct signer_pen pen = {0};
-        while (!signer_take(s, origin, &pen)) {
+        while (!signer_take(s, origin, x->node, &pen)) {
             enum exchange_end end = session_open(c, h, origin, x->node, err);
             if (end != EXCHANGE_REPLIED)
                 return end;

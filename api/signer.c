@@ -98,18 +98,24 @@ static struct signer_session **session_place(struct signer *s, const char *origi
     return at;
 }
 
-bool signer_take(struct signer *s, const char *origin, struct signer_pen *pen)
+static bool is_with(const struct signer_session *x, const char *node)
+{
+    return node == NULL || x->unsigned_calls || strcmp(x->node, node) == 0;
+}
+
+bool signer_take(struct signer *s, const char *origin, const char *node, struct signer_pen *pen)
 {
     pthread_mutex_lock(&s->lock);
     struct signer_session *x = *session_place(s, origin);
-    if (x != NULL) {
+    bool found = x != NULL && is_with(x, node);
+    if (found) {
         pen->signs = !x->unsigned_calls;
         pen->claim.counter = ++x->counter;
         memcpy(pen->claim.session, x->id, sizeof x->id);
         memcpy(pen->key, x->key, sizeof x->key);
     }
     pthread_mutex_unlock(&s->lock);
-    return x != NULL;
+    return found;
 }
 
 void signer_drop(struct signer *s, const char *origin, const char *id)

@@ -15,8 +15,9 @@ struct signer;
 /* With one listener. */
 struct signer_session {
     struct signer_session *next;
-    char *origin;        /* "http://host:port" */
-    bool unsigned_calls; /* the node has no key */
+    char *origin;            /* "http://host:port" */
+    char node[AUTH_HEX_MAX]; /* that has proven itself; "": of unsigned calls */
+    bool unsigned_calls;     /* the node has no key */
     char id[2 * AUTH_SESSION_BYTES + 1];
     unsigned char key[AUTH_MAC_BYTES];
     uint64_t counter;
@@ -45,7 +46,8 @@ struct signer_session *signer_session_new(const char *origin);
 void signer_session_free(struct signer_session *x);
 /* Keeps it in place of any other with its listener.  It is the signer's from here on. */
 void signer_keep(struct signer *s, struct signer_session *x);
-/* The next signature of the session with this listener; false: there is no session. */
-bool signer_take(struct signer *s, const char *origin, struct signer_pen *pen);
+/* The next signature of the session with this listener; false: there is none, or it is another
+ * node's than `node` (NULL: any). */
+bool signer_take(struct signer *s, const char *origin, const char *node, struct signer_pen *pen);
 /* Forgets the session of this id, which the listener does not know any more. */
 void signer_drop(struct signer *s, const char *origin, const char *id);
