@@ -130,16 +130,14 @@ static json_t *copy_view(const struct stranger *node, const struct recovery_copy
     return doc;
 }
 
-/* Nodes of the map that is to be believed that have not been heard: they may know more. */
-static json_t *unheard(const struct proxy *p, const struct copies *c, const struct smap *m)
+/* Nodes of the map that is to be believed that have given no copy: they may know more. */
+static json_t *unheard(const struct proxy *p, const struct copies *c, const struct cluster_state *s)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < m->count; i++) {
-        bool heard = strcmp(m->nodes[i].id, p->id) == 0;
-        for (size_t k = 0; k < c->count; k++)
-            heard = heard || strcmp(c->nodes[k].id, m->nodes[i].id) == 0;
-        if (!heard)
-            json_array_append_new(list, json_string(m->nodes[i].id));
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const char *id = s->smap.nodes[i].id;
+        if (strcmp(id, p->id) != 0 && !recovery_is_heard(s, c->copies, c->count, id))
+            json_array_append_new(list, json_string(id));
     }
     return list;
 }
@@ -156,7 +154,7 @@ static json_t *plan_view(struct proxy *p, const struct copies *c, const struct r
     const struct cluster_state *s = c->copies[best].state;
     return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o}", "node", c->copies[best].node, "cluster",
                      s->cluster_id, "term", (json_int_t)s->term, "version", (json_int_t)s->version,
-                     "unheard", unheard(p, c, &s->smap), "bmd", state_part_to_json(s, "bmd"));
+                     "unheard", unheard(p, c, s), "bmd", state_part_to_json(s, "bmd"));
 }
 
 json_t *recovery_show(struct proxy *p, const struct recovery_wish *wish)
@@ -230,7 +228,8 @@ static int adopt_fenced(struct proxy *p, const struct copies *c, const struct re
     _cleanup_state_ const struct cluster_state *now = state_current(p->state);
     size_t best;
     int r = recovery_choose(now, c->copies, c->count, wish, &best, err);
-    if (r != 0)
+    if (r != 0 ||
+        (r = recovery_check_heard(&c->copies[best], c->copies, c->count, wish, p->id, err)) != 0)
         return r;
     const struct cluster_state *s = c->copies[best].state;
     if (s->term != term || s->version != version)

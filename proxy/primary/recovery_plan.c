@@ -92,3 +92,32 @@ int recovery_choose(const struct cluster_state *present, const struct recovery_c
     *best = (size_t)(chosen - copies);
     return r != 0 ? r : check_present(present, chosen->state, err);
 }
+
+bool recovery_is_heard(const struct cluster_state *chosen, const struct recovery_copy *copies,
+                       size_t count, const char *node)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct recovery_copy *c = &copies[i];
+        if (c->state != NULL && strcmp(c->node, node) == 0 &&
+            strcmp(c->state->cluster_id, chosen->cluster_id) == 0)
+            return true;
+    }
+    return false;
+}
+
+int recovery_check_heard(const struct recovery_copy *chosen, const struct recovery_copy *copies,
+                         size_t count, const struct recovery_wish *wish, const char *self,
+                         struct error *err)
+{
+    const struct smap *m = &chosen->state->smap;
+    for (size_t i = 0; wish->node[0] == '\0' && i < m->count; i++) {
+        const char *id = m->nodes[i].id;
+        if (strcmp(id, self) != 0 && !recovery_is_heard(chosen->state, copies, count, id))
+            return error_set(err, E_PRECONDITION,
+                             "node '%s' has not given its copy of the documents, and may know "
+                             "more: start it and repeat the command, or, where it is lost, take "
+                             "the copy of node '%s' with --node %s",
+                             id, chosen->node, chosen->node);
+    }
+    return 0;
+}

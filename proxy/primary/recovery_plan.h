@@ -25,4 +25,12 @@ struct recovery_wish {
 int recovery_choose(const struct cluster_state *present, const struct recovery_copy *copies,
                     size_t count, const struct recovery_wish *wish, size_t *best,
                     struct error *err);
+/* Has this node given its copy of the documents of the chosen one's cluster? */
+bool recovery_is_heard(const struct cluster_state *chosen, const struct recovery_copy *copies,
+                       size_t count, const char *node);
+/* E_PRECONDITION where a node of the chosen map, but for the primary `self`, has given none: it may
+ * know more.  An operator who names a node accepts that. */
+int recovery_check_heard(const struct recovery_copy *chosen, const struct recovery_copy *copies,
+                         size_t count, const struct recovery_wish *wish, const char *self,
+                         struct error *err);
 uint64_t recovery_digest(const struct cluster_state *s);

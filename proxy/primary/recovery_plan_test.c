@@ -123,6 +123,42 @@ static void a_past_is_replaced_by_what_nodes_know(void **unused)
     assert_int_equal(recovery_choose(later, known, 1, &any, &best, NULL), E_EXISTS);
 }
 
+/* One that asked, and whose copy could not be read, is as one that did not ask. */
+static void whoever_gave_no_copy_may_know_more(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = cluster("c-old", 1, "b");
+    _cleanup_state_ const struct cluster_state *other = cluster("c-other", 1, "b");
+    const char *const ids[] = {"t1", "t2"};
+    for (size_t i = 0; i < 2; i++) {
+        const struct node n = {.id = ids[i],
+                               .role = NODE_TARGET,
+                               .public_url = "http://h:1",
+                               .control_url = "http://h:2",
+                               .data_url = "http://h:3",
+                               .weight = 1,
+                               .boot = "b"};
+        apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &n, .fresh = true});
+    }
+    const struct recovery_wish of_t1 = {.cluster = "", .node = "t1"};
+    const struct recovery_copy t1 = copy_of("t1", s);
+    const struct recovery_copy heard[] = {t1, copy_of("t2", s)};
+    const struct recovery_copy unread[] = {t1, copy_of("t2", NULL)};
+    const struct recovery_copy of_other[] = {t1, copy_of("t2", other)};
+    const struct recovery_copy *const missing[] = {unread, of_other};
+    struct error err = ERROR_INIT;
+    assert_int_equal(recovery_check_heard(&t1, heard, 2, &any, "p1", &err), 0);
+    assert_int_equal(recovery_check_heard(&t1, heard, 1, &any, "p1", &err), E_PRECONDITION);
+    for (size_t i = 0; i < 2; i++) {
+        err = (struct error)ERROR_INIT;
+        assert_int_equal(recovery_check_heard(&t1, missing[i], 2, &any, "p1", &err),
+                         E_PRECONDITION);
+        assert_non_null(strstr(err.message, "node 't2' has not given"));
+        assert_non_null(strstr(err.message, "--node t1"));
+        assert_int_equal(recovery_check_heard(&t1, missing[i], 2, &of_t1, "p1", NULL), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +167,7 @@ int main(void)
         cmocka_unit_test(who_disagrees_is_named),
         cmocka_unit_test(a_cluster_of_its_own_is_not_replaced),
         cmocka_unit_test(a_past_is_replaced_by_what_nodes_know),
+        cmocka_unit_test(whoever_gave_no_copy_may_know_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,13 +210,71 @@ def test_an_earlier_directory_is_recovered_too(c):
     targets_are_back(c)
 
 
+def restart_with_the_others_ports(c):
+    c.stop("t1")
+    c.stop("t2")
+    c.swap_ports("t1", "t2")
+    c.start("t1")
+    c.start("t2")
+
+    def are_known():
+        urls = {n["id"]: n["public_url"] for n in c.get_json("/v1/cluster")["nodes"]}
+        return all(urls[t] == c.url(t) for t in c.targets())
+
+    wait_for(are_known, "the map has their addresses")
+    targets_are_back(c)
+
+
+def test_copies_of_targets_that_have_moved_are_read(c):
+    """By the map of the earlier directory each has the other's address."""
+    c.stop("p1")
+    shutil.copytree(store(c), store(c) + ".earlier")
+    c.start("p1")
+    targets_are_back(c)
+    restart_with_the_others_ports(c)
+    c.create("moved")
+    state = c.get_json("/v1/cluster")
+    wait_for(lambda: all(c.get_json("/v1/daemon", t)["version"] >= state["version"]
+                         for t in c.targets()), "the targets know")
+    c.kill("p1")
+    shutil.rmtree(store(c))
+    shutil.move(store(c) + ".earlier", store(c))
+    c.start("p1")
+    all_are_heard(c)
+    done = c.dfcctl("cluster", "recover", "--yes")
+    equal(done.returncode, 0, f"{done}")
+    check("moved" in names(c), "what the nodes have seen counts")
+    targets_are_back(c)
+
+
+def recover_needs_a_word(c, lacking, heard):
+    """`lacking` may know more: only an operator can say that it is lost."""
+    before = c.get_json("/v1/cluster")["cluster"]
+    done = c.dfcctl("cluster", "recover", "--yes")
+    check(done.returncode == 1 and f"node '{lacking}' has not given" in done.stderr and
+          f"--node {heard}" in done.stderr, f"{done}")
+    equal(c.get_json("/v1/cluster")["cluster"], before, "nothing is recovered")
+    equal(c.dfcctl("cluster", "recover", "--yes", "--node", heard).returncode, 0, "recover")
+
+
+def test_a_copy_that_cannot_be_read_is_as_none(c):
+    old = names(c)
+    empty_directory(c)
+    all_are_heard(c)
+    c.kill("t1")
+    recover_needs_a_word(c, "t1", "t2")
+    c.start("t1")
+    targets_are_back(c)
+    equal(names(c), old, "buckets")
+
+
 def test_a_target_that_is_away_is_named_and_follows(c):
     c.stop("t2")
     old = names(c)
     empty_directory(c)
     wait_for(lambda: len(c.get_json("/v1/cluster/documents")["copies"]) == 1, "t1 asks")
     equal(strangers(c)["plan"]["unheard"], ["t2"], "who may know more")
-    equal(c.dfcctl("cluster", "recover", "--yes").returncode, 0, "recover")
+    recover_needs_a_word(c, "t2", "t1")
     c.start("t2")
     targets_are_back(c)
     equal(names(c), old, "buckets")
