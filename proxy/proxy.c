@@ -374,7 +374,7 @@ static int start_io(struct proxy *p, struct error *err)
     if ((r = start_loop(p, "control", PROXY_CONNECTIONS_PER_HOST, &p->loop, &p->client, err)) !=
             0 ||
         (r = committer_new(p, &p->committer, err)) != 0 ||
-        (r = pool_new("overhaul", 1, 1, &p->overhaul, err)) != 0 ||
+        (r = pool_new("overhaul", 1, 2, &p->overhaul, err)) != 0 ||
         (r = pool_keep(p->overhaul, 1, err)) != 0 || (r = start_data(p, err)) != 0 ||
         (r = start_loop(p, "list", PROXY_CONNECTIONS_PER_HOST, &p->list_loop, &p->list_client,
                         err)) != 0 ||

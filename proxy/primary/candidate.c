@@ -19,6 +19,7 @@
 #include "proxy/primary/migration.h"
 #include "proxy/primary/primary.h"
 #include "proxy/primary/proxy.h"
+#include "proxy/primary/root.h"
 #include "proxy/primary/state_file.h"
 #include "proxy/primary/term.h"
 
@@ -148,6 +149,7 @@ static void try_to_lead(struct candidate *c, uint64_t election)
     if (begin(p, election, &err) == 0) {
         c->leads = election;
         log_info("begins as primary", lu64("election", election));
+        root_soon(p);
         proxy_start_succeeded(p);
         return;
     }

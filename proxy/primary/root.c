@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
+#include "io/pool.h"
 #include "proxy/primary/proxy.h"
 
 static int write_file(const struct proxy *p, const char *access_key, const char *secret,
@@ -58,4 +59,19 @@ int root_make(struct proxy *p, struct error *err)
         json_pack("{s:s, s:s, s:[s]}", "name", "root", "kind", "person", "roles", "admin");
     const struct command cmd = {.kind = CMD_USER_ADD, .text = id, .patch = patch, .key = &key};
     return proxy_commit_wait(p, &cmd, err);
+}
+
+static void make_soon(void *arg)
+{
+    struct proxy *p = arg;
+    struct error err = ERROR_INIT;
+    if (proxy_is_primary(p) && root_make(p, &err) != 0)
+        log_error("the first user is not made", lerr(&err));
+}
+
+void root_soon(struct proxy *p)
+{
+    struct error err = ERROR_INIT;
+    if (p->guard != NULL && pool_submit(p->overhaul, make_soon, p, &err) != 0)
+        log_error("the first user is not made", lerr(&err));
 }
