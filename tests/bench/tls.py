@@ -16,7 +16,7 @@ from benchlib import KIB, MIB, log
 from peers import Cluster, Nginx, put, request
 
 sys.path.insert(0, str(benchlib.ROOT / "deploy/local"))
-from localcluster import probe  # pylint: disable=wrong-import-position
+from localcluster import probe  # noqa: E402  # pylint: disable=wrong-import-position
 
 # name, size, objects; the goals: of nginx's requests/s, of nginx's bytes a CPU second
 TLS = [
