@@ -400,7 +400,7 @@ int guard_new(const struct guard_config *config, struct guard **out, struct erro
     if (code != 0)
         return code;
     struct guard *g = xcalloc(1, sizeof *g);
-    g->hook = (struct http_guard){.open = open_route, .ctx = g};
+    g->hook = (struct http_guard){.open = open_route, .ctx = g, .asks_rights = true};
     g->state = config->state;
     g->redirect_ttl_ms = config->redirect_ttl_ms;
     g->keys = keys;

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "access/exposure_gate.h"
 #include "access/guard.h"
 #include "access/login.h"
 #include "access/witness.h"
@@ -258,13 +259,21 @@ static int start_auth(struct proxy *p, struct error *err)
     return auth_new(&config, &p->auth, err);
 }
 
+static struct exposure_gate *gate_of(const struct proxy *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    return exposure_gate_new(p->id, s->access.user_count > 0);
+}
+
 static int start_guard(struct proxy *p, struct error *err)
 {
     const struct guard_config config = {.key_file = p->params.cluster_key_file,
                                         .state = p->state,
                                         .redirect_ttl_ms = p->params.redirect_ttl};
-    if (p->exposure != EXPOSURE_AUTH)
+    if (p->exposure != EXPOSURE_AUTH) {
+        p->gate = gate_of(p);
         return 0;
+    }
     p->login = login_new();
     return guard_new(&config, &p->guard, err);
 }
@@ -302,6 +311,11 @@ static int start_loop(struct proxy *p, const char *name, unsigned connections_pe
     return r != 0 ? r : proxy_client_new(p, *loop, connections_per_host_max, client, err);
 }
 
+static const struct http_guard *public_hook(const struct proxy *p)
+{
+    return p->guard != NULL ? guard_hook(p->guard) : exposure_gate_hook(p->gate);
+}
+
 static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsigned threads,
                         struct http_server **server, char **url, struct error *err)
 {
@@ -326,7 +340,7 @@ static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsig
         .tls = tls,
         .tls_handshake_timeout_ms = p->params.tls_handshake_timeout,
         .tls_handshakes_max = (unsigned)p->params.tls_handshakes_max,
-        .guard = net == NET_PUBLIC ? guard_hook(p->guard) : NULL,
+        .guard = net == NET_PUBLIC ? public_hook(p) : NULL,
         .witness = witness_hook(p->witness),
         .user = p,
     };
@@ -553,6 +567,7 @@ void proxy_free(struct proxy *p)
     atomic_store(&p->started, false);
     stop_io(p);
     guard_free(p->guard);
+    exposure_gate_free(p->gate);
     witness_free(p->witness);
     login_free(p->login);
     auth_free(p->auth);

@@ -6,7 +6,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "access/guard.h"
 #include "access/witness.h"
 #include "cluster/props/backend_endpoints.h"
 #include "cluster/documents/job.h"
@@ -50,6 +49,7 @@
 #include "target/node/member.h"
 #include "target/node/params_check.h"
 #include "target/node/readiness.h"
+#include "target/node/public_guard.h"
 #include "target/copies/copy_shown.h"
 #include "target/copies/object_copy.h"
 #include "target/http/object_routes.h"
@@ -321,16 +321,13 @@ static int start_auth(struct target *t, struct error *err)
 /* Who is let in, and what becomes of calls. */
 static int start_guard(struct target *t, struct error *err)
 {
-    const struct guard_config guard = {.key_file = t->params.cluster_key_file,
-                                       .state = t->state,
-                                       .redirect_ttl_ms = t->params.redirect_ttl};
     const struct witness_config witness = {.node = t->id,
                                            .file = t->params.audit_log,
                                            .level = t->params.audit,
                                            .buffer_bytes = t->params.audit_buffer,
                                            .must = t->params.audit_must};
     int code = witness_new(&witness, &t->witness, err);
-    return code != 0 || t->exposure != EXPOSURE_AUTH ? code : guard_new(&guard, &t->guard, err);
+    return code != 0 ? code : public_guard_start(t, err);
 }
 
 static int start_store(struct target *t, struct error *err)
@@ -471,7 +468,7 @@ static int start_server(struct target *t, enum target_listener which, enum http_
         .tls = tls,
         .tls_handshake_timeout_ms = t->params.tls_handshake_timeout,
         .tls_handshakes_max = (unsigned)t->params.tls_handshakes_max,
-        .guard = net == NET_PUBLIC ? guard_hook(t->guard) : NULL,
+        .guard = net == NET_PUBLIC ? public_guard_hook(t) : NULL,
         .witness = witness_hook(t->witness),
         .user = t,
     };
@@ -578,7 +575,7 @@ void target_free(struct target *t)
     last_use_free(t->last_use);
     health_free(t->health);
     object_store_free(t->store);
-    guard_free(t->guard);
+    public_guard_free(t);
     witness_free(t->witness);
     auth_free(t->auth);
     keeper_free(t->keeper);

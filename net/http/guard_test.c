@@ -69,7 +69,7 @@ static struct wire wire;
 static int setup(void **state)
 {
     (void)state;
-    static const struct http_guard guard = {.open = ask};
+    static const struct http_guard guard = {.open = ask, .asks_rights = true};
     static const struct http_witness witness = {.ended = note_end};
     const struct http_server_config config = {.node = "n1",
                                               .address = "127.0.0.1",

@@ -42,7 +42,8 @@ enum http_net {
     NET_CONTROL = 2,
     NET_DATA = 4,
     NET_ALL = 7,
-    NET_ADMIN = 8, /* of a listener with a guard: operators' calls, under their rights */
+    NET_ADMIN =
+        8, /* of a listener whose guard asks for rights: operators' calls, under their rights */
 };
 
 /* A parameter of a call's query.  What a call does not have is refused (query.h). */
@@ -84,6 +85,7 @@ struct http_guard {
      * body has not been looked at.  0, or the code of the refusal. */
     int (*open)(void *ctx, struct http_request *req, struct error *err);
     void *ctx;
+    bool asks_rights; /* the listener then has operators' calls, too: NET_ADMIN */
 };
 
 /* Told of each request when it is over, before its hooks run; in its HTTP thread. */

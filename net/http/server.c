@@ -122,10 +122,15 @@ static int server_start_reactors(struct http_server *s, const struct http_server
     return 0;
 }
 
+static bool has_administration(const struct http_server_config *config)
+{
+    return config->guard != NULL && config->guard->asks_rights;
+}
+
 static int server_start(struct http_server *s, const struct http_server_config *config,
                         struct error *err)
 {
-    int rc = router_new(config->routes, config->net | (config->guard != NULL ? NET_ADMIN : 0),
+    int rc = router_new(config->routes, config->net | (has_administration(config) ? NET_ADMIN : 0),
                         &s->router, err);
     if (rc != 0)
         return rc;

@@ -173,6 +173,16 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
     return capacity_of(capacity, k, err);
 }
 
+/* A primary that was started anew may ask for proof where the nodes of its map do not.  A node that
+ * does not say is of an earlier build. */
+static int check_same_exposure(const struct proxy *p, json_t *doc, const char *id,
+                               struct error *err)
+{
+    const char *theirs = NULL;
+    int r = json_get_str(doc, "", "exposure", &theirs, err);
+    return r != 0 || theirs == NULL ? r : exposure_check_node(p->exposure, id, theirs, err);
+}
+
 static int take_keepalive(struct proxy *p, const char *data, size_t len, uint64_t *lease_ms,
                           struct error *err)
 {
@@ -182,8 +192,10 @@ static int take_keepalive(struct proxy *p, const char *data, size_t len, uint64_
     int r;
     if ((r = json_parse(data, len, &doc, err)) != 0 || (r = keepalive_of(doc, &k, err)) != 0)
         return r;
-    r = members_keepalive(p, &k, lease_ms, err);
     const struct node *known = smap_node(&s->smap, k.id);
+    if (known != NULL && (r = check_same_exposure(p, doc, k.id, err)) != 0)
+        return r;
+    r = members_keepalive(p, &k, lease_ms, err);
     const struct node_past past = {.cluster = s->cluster_id, .term = k.term, .version = k.version};
     return known != NULL ? note_refused(p, known, &past, r, err) : r;
 }

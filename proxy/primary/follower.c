@@ -4,6 +4,7 @@
  */
 #include "proxy/primary/follower.h"
 
+#include "access/exposure_gate.h"
 #include "common/build.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
@@ -189,6 +190,7 @@ static void fetched(struct follower *f, json_t *reply, struct error *err)
 static void registered(struct follower *f, json_t *reply, struct error *err)
 {
     int code = take_reply(f, reply, err);
+    exposure_gate_hear(f->proxy->gate, code);
     if (code != 0) {
         note_failure(f, "not registered", err);
     } else {
@@ -245,6 +247,7 @@ static void kept_alive(struct follower *f, json_t *reply, struct error *err)
 {
     bool newer = false;
     int code = newer_of_reply(f, reply, &newer, err);
+    exposure_gate_hear(f->proxy->gate, code);
     if (code == 0)
         note_success(f);
     else if (code != E_NODE_NOT_FOUND)
@@ -256,9 +259,9 @@ static void ask_keepalive(struct follower *f)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(f->proxy->state);
     _cleanup_json_ json_t *body =
-        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "id", f->proxy->id, "boot", f->proxy->boot,
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s}", "id", f->proxy->id, "boot", f->proxy->boot,
                   "release", build_release(), "commit", build_commit(), "term", (json_int_t)s->term,
-                  "version", (json_int_t)s->version);
+                  "version", (json_int_t)s->version, "exposure", exposure_name(f->proxy->exposure));
     ask(f, HTTP_POST, "/v1/cluster/keepalive", body, kept_alive);
 }
 

@@ -1,5 +1,6 @@
 #include "proxy/primary/primary.h"
 
+#include "access/exposure_gate.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "proxy/primary/job_glue.h"
@@ -39,6 +40,7 @@ static void start_parts(void *arg)
     p->job_glue = job_glue_start(p);
     pthread_rwlock_unlock(&p->role_lock);
     atomic_store(&p->is_primary, true);
+    exposure_gate_hear(p->gate, 0); /* the others follow this proxy */
     publisher_state_changed(p->publisher);
 }
 

@@ -38,6 +38,7 @@ struct backend_endpoints;
 struct candidate;
 struct committer;
 struct follower;
+struct exposure_gate;
 struct guard;
 struct witness;
 struct job_glue;
@@ -67,6 +68,7 @@ struct proxy {
     struct auth *auth;          /* proof of membership, asked for and given */
     struct tls *tls;            /* of the public listener; NULL: plain HTTP */
     struct witness *witness;    /* NULL: no audit log */
+    struct exposure_gate *gate; /* of the public listener, without EXPOSURE_AUTH; else NULL */
     struct guard *guard;        /* of the public listener, with EXPOSURE_AUTH; else NULL … */
     struct login *login;        /* … and so is this */
     struct loop *loop;          /* the control loop */

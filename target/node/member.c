@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "access/exposure_gate.h"
 #include "common/build.h"
 #include "common/clock.h"
 #include "common/fault.h"
@@ -99,6 +100,7 @@ static void attempt_end(struct attempt *a)
 {
     struct member *m = a->m;
     if (!m->closing) {
+        exposure_gate_hear(m->target->gate, a->err.code);
         note_refusal(m, a);
         if (a->err.code == 0)
             rejoice(m, a);
@@ -230,10 +232,10 @@ static json_t *keepalive_doc(const struct member *m)
         (json_int_t)missing, "quarantined", (json_int_t)quarantine_sum(set));
     add_missing(capacity, set->roster);
     m->hooks.capacity(t, capacity);
-    return json_pack("{ss ss ss ss sI sI so sI}", "id", t->id, "boot", t->boot, "release",
+    return json_pack("{ss ss ss ss sI sI so sI ss}", "id", t->id, "boot", t->boot, "release",
                      build_release(), "commit", build_commit(), "term", (json_int_t)s->term,
                      "version", (json_int_t)s->version, "capacity", capacity, "resilver",
-                     (json_int_t)resilver);
+                     (json_int_t)resilver, "exposure", exposure_name(t->exposure));
 }
 
 /* The proxy to ask. */

@@ -17,7 +17,7 @@ uint64_t member_plan_result(struct member_plan *p, int code, size_t candidates,
         p->rounds = 0;
         return first ? keepalive_interval_ms / 10 : keepalive_interval_ms;
     }
-    if (code == E_NODE_NOT_FOUND && p->registered) {
+    if ((code == E_NODE_NOT_FOUND || code == E_NODE_STATE) && p->registered) {
         p->registered = false;
         return 0;
     }

@@ -2,7 +2,7 @@
  *
  *   registering ── register accepted ──▶ registered ── keepalive every interval ─┐
  *        ▲                                   │  ▲                               │
- *        └────── node_not_found ─────────────┘  └───────────────────────────────┘
+ *        └── node_not_found, node_state ─────┘  └───────────────────────────────┘
  *
  * It asks one proxy after the other: the present primary first, then whoever else it knows.  While
  * registering, a whole round of refusals is followed by a pause that doubles from 100 ms to 5 s.

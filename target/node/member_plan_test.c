@@ -46,6 +46,9 @@ static void test_who_is_not_known_registers_at_once(void **state)
     struct member_plan p = {.registered = true};
     assert_int_equal(member_plan_result(&p, E_NODE_NOT_FOUND, 2, INTERVAL), 0);
     assert_int_equal(member_plan_action(&p), MEMBER_REGISTER);
+    p.registered = true; /* a primary that was started anew, and asks for proof where we do not */
+    assert_int_equal(member_plan_result(&p, E_NODE_STATE, 2, INTERVAL), 0);
+    assert_int_equal(member_plan_action(&p), MEMBER_REGISTER);
     /* A proxy that does not know us while we register is only one more that refuses. */
     assert_int_equal(member_plan_result(&p, E_NODE_NOT_FOUND, 1, INTERVAL), 100);
 }

@@ -7,7 +7,8 @@
 
 bool readiness_is_refusal(int code)
 {
-    static const int refusals[] = {E_MOUNTPATH, E_EXISTS, E_WRONG_CLUSTER, E_UNAUTHORIZED};
+    static const int refusals[] = {E_MOUNTPATH, E_EXISTS, E_WRONG_CLUSTER, E_UNAUTHORIZED,
+                                   E_NODE_STATE};
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         if (code == refusals[i])
             return true;

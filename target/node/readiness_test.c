@@ -104,6 +104,7 @@ static void refusals_are_for_good(void **unused)
 {
     (void)unused;
     assert_true(readiness_is_refusal(E_MOUNTPATH));
+    assert_true(readiness_is_refusal(E_NODE_STATE));
     assert_false(readiness_is_refusal(E_NET));
     assert_false(readiness_is_refusal(E_STALE_MAP)); /* a primary that has seen less */
     assert_false(readiness_is_refusal(0));

@@ -41,6 +41,7 @@ struct copies;
 struct cold_fresh;
 struct ec;
 struct evictor;
+struct exposure_gate;
 struct guard;
 struct witness;
 struct health;
@@ -78,7 +79,8 @@ struct target {
     struct auth *auth;          /* proof of membership, asked for and given */
     struct tls *tls;            /* of the public listener; NULL: plain HTTP */
     struct witness *witness;    /* NULL: no audit log */
-    struct guard *guard;        /* of the public listener, with EXPOSURE_AUTH; else NULL */
+    struct guard *guard;        /* of the public listener, with EXPOSURE_AUTH; else NULL, … */
+    struct exposure_gate *gate; /* … and this */
     struct space_limits space;
     struct address_list *allow;          /* params.backend_allow */
     struct backend_endpoints *endpoints; /* params.backend_endpoints */
