@@ -27,6 +27,12 @@ static const char *const of_a_reply[] = {
     "Content-Length", "Date", "Server", "X-Request-Id", "Dfc-Node", "WWW-Authenticate", NULL,
 };
 
+/* It says who asks, and goes to the node that answers: no client takes it off on the way. */
+static bool is_of_the_caller(const char *name)
+{
+    return strcasecmp(name, "Authorization") == 0;
+}
+
 static bool is_in(const char *name, const char *const *list)
 {
     for (; *list != NULL; list++) {
@@ -54,7 +60,7 @@ static bool is_named(const char *name, const char *connection)
 bool hop_request_header_passes(const char *name, const char *connection)
 {
     return !is_in(name, of_a_connection) && !is_in(name, of_a_request) &&
-           !is_named(name, connection);
+           (is_of_the_caller(name) || !is_named(name, connection));
 }
 
 bool hop_reply_header_passes(const char *name, const char *connection)

@@ -17,6 +17,14 @@ static void what_describes_the_object_passes(void **unused)
     assert_true(hop_reply_header_passes("Retry-After", NULL));
 }
 
+static void who_asks_is_told_whatever_the_connection_says(void **unused)
+{
+    (void)unused;
+    assert_true(hop_request_header_passes("authorization", "Authorization"));
+    assert_true(hop_request_header_passes("Authorization", "close, Authorization"));
+    assert_false(hop_request_header_passes("Range", "close, Range"));
+}
+
 static void what_belongs_to_a_connection_stays(void **unused)
 {
     (void)unused;
@@ -52,6 +60,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_describes_the_object_passes),
+        cmocka_unit_test(who_asks_is_told_whatever_the_connection_says),
         cmocka_unit_test(what_belongs_to_a_connection_stays),
         cmocka_unit_test(what_the_connection_header_names_stays),
     };
