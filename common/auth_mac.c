@@ -30,6 +30,7 @@ void auth_hkdf(const void *key, size_t key_len, const void *salt, size_t salt_le
     buf_append(&block, info, info_len);
     buf_putc(&block, 1);
     auth_hmac(prk, sizeof prk, block.data, block.len, out);
+    OPENSSL_cleanse(prk, sizeof prk);
 }
 
 void auth_digest(const void *data, size_t len, char hex[AUTH_HEX_MAX])

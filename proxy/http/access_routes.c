@@ -102,11 +102,18 @@ struct change {
     void (*reply)(const struct change *c);
 };
 
+static void wipe_secret(void *arg)
+{
+    struct change *c = arg;
+    OPENSSL_cleanse(c->secret, sizeof c->secret);
+}
+
 static struct change *change_new(struct http_request *req, const char *name,
                                  void (*reply)(const struct change *c))
 {
     struct change *c = arena_alloc(http_arena(req), sizeof *c);
     *c = (struct change){.req = req, .name = arena_strdup(http_arena(req), name), .reply = reply};
+    http_on_end(req, wipe_secret, c);
     return c;
 }
 
@@ -260,21 +267,29 @@ static void grants_begin(struct http_request *req)
 
 /* --- keys and passwords ----------------------------------------------------------------------- */
 
+/* The text of the secret stays with the change until it is replied. */
+static int seal_new_key(struct change *c, const struct user *u, char sealed[static SEALED_MAX],
+                        struct error *err)
+{
+    struct cluster_keys keys = {0};
+    int r = sealing_keys(http_user(c->req), &keys, err);
+    if (r == 0) {
+        secret_new(c->access, c->secret);
+        r = seal_secret(&keys, u->id, c->access, c->secret, sealed, err);
+    }
+    OPENSSL_cleanse(&keys, sizeof keys);
+    return r;
+}
+
 static int make_key(struct change *c, struct error *err)
 {
     struct proxy *p = http_user(c->req);
-    struct cluster_keys keys;
     char sealed[SEALED_MAX];
-    int r = sealing_keys(p, &keys, err);
-    if (r != 0)
-        return r;
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     const struct user *u = access_user(&s->access, c->name);
     if (u == NULL)
         return error_set(err, E_USER_NOT_FOUND, "user '%.80s' does not exist", c->name);
-    secret_new(c->access, c->secret);
-    r = seal_secret(&keys, u->id, c->access, c->secret, sealed, err);
-    OPENSSL_cleanse(&keys, sizeof keys);
+    int r = seal_new_key(c, u, sealed, err);
     if (r != 0)
         return r;
     const struct access_key key = {
