@@ -7,7 +7,7 @@
 #include "access/nonces.h"
 #include "access/seal.h"
 #include "common/jsonx.h"
-#include "common/login_proof.h"
+#include "common/auth/login_proof.h"
 #include "common/mem.h"
 
 struct login {

@@ -2,9 +2,9 @@
  *
  *   {"access": "DFC4J…", "time_ms": 1764000000000, "nonce": "9f0c…", "proof": "…"}
  *
- * The proof is common/login_proof.h's.  It is good for LOGIN_WINDOW_MS around its time and, at one
- * proxy, once.  What is wrong with a login is not told: an access key that does not exist is refused
- * as a wrong proof is. */
+ * The proof is common/auth/login_proof.h's.  It is good for LOGIN_WINDOW_MS around its time and, at
+ * one proxy, once.  What is wrong with a login is not told: an access key that does not exist is
+ * refused as a wrong proof is. */
 #pragma once
 
 #include <jansson.h>

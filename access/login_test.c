@@ -12,7 +12,7 @@
 #include "access/seal.h"
 #include "cluster/base/document.h"
 #include "common/jsonx.h"
-#include "common/login_proof.h"
+#include "common/auth/login_proof.h"
 
 #define LINE "0123456789abcdef0123456789abcdef"
 #define USER "00112233445566778899aabbccddeeff"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/auth_mac.h"
+#include "common/auth/mac.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "common/rng.h"

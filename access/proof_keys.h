@@ -4,8 +4,8 @@
  *     token key       HKDF-SHA256(cluster key, "dfc-token-1")
  *     redirect key    HKDF-SHA256(cluster key, "dfc-redirect-1")
  *
- * New proofs are made with the first line; proofs of every line are accepted.  So the cluster key is
- * changed without a pause, as sessions of nodes are (common/cluster_key.h).
+ * New proofs are made with the first line; proofs of every line are accepted.  So the cluster key
+ * is changed without a pause, as sessions of nodes are (common/auth/cluster_key.h).
  *
  * A struct mac_key has the two halves of HMAC (RFC 2104) already fed with the key: a sum costs two
  * short digests, and no look-up of an algorithm. */
@@ -13,8 +13,8 @@
 
 #include <stddef.h>
 
-#include "common/auth_mac.h"
-#include "common/cluster_key.h"
+#include "common/auth/mac.h"
+#include "common/auth/cluster_key.h"
 
 struct mac_key;
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/auth_mac.h"
+#include "common/auth/mac.h"
 #include "common/cleanup.h"
 #include "common/parse.h"
 #include "common/rng.h"

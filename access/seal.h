@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "cluster/access/identity.h"
-#include "common/cluster_key.h"
+#include "common/auth/cluster_key.h"
 #include "common/error.h"
 
 /* A new pair of getrandom(2). */

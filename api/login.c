@@ -5,7 +5,7 @@
 #include "api/failure.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
-#include "common/login_proof.h"
+#include "common/auth/login_proof.h"
 #include "common/mem.h"
 #include "common/parse.h"
 #include "common/rng.h"

@@ -6,7 +6,7 @@
 #include "api/failure.h"
 #include "api/signer.h"
 #include "api/uri.h"
-#include "common/auth_caller.h"
+#include "common/auth/caller.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "common/rng.h"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "api/dfc.h"
-#include "common/auth_caller.h"
+#include "common/auth/caller.h"
 
 struct signer;
 

@@ -21,10 +21,10 @@
  * a node takes that form from callers; the sessions that it opens have a room of their own
  * (auth_sessions.h).  The next release takes it no longer.
  *
- * The answer to a greeting proves which node gives it.  A caller compares that node with the one that
- * the call is for (http_call.node), not with the address: packets may be carried elsewhere, and a
- * new node may serve where a dead one did.  A call that looks for the primary, or for the map, takes
- * any node of the cluster.
+ * The answer to a greeting proves which node gives it.  A caller compares that node with the one
+ * that the call is for (http_call.node), not with the address: packets may be carried elsewhere,
+ * and a new node may serve where a dead one did.  A call that looks for the primary, or for the
+ * map, takes any node of the cluster.
  *
  * One struct auth for each daemon: its servers ask it (gate.c), its clients sign with it
  * (http_session.c), so that a new call between nodes is signed, and a new route is closed, without
@@ -40,7 +40,7 @@
  * term is over. */
 #pragma once
 
-#include "common/auth_caller.h"
+#include "common/auth/caller.h"
 #include "common/error.h"
 #include "net/auth/sessions.h"
 
@@ -105,5 +105,5 @@ enum auth_verdict {
 
 /* The word that a refusal carries in WWW-Authenticate. */
 const char *auth_verdict_word(enum auth_verdict v);
-/* `text`: the request's lines, as its receiver sees them (auth_mac.h).  Any thread. */
+/* `text`: the request's lines, as its receiver sees them (common/auth/mac.h).  Any thread. */
 enum auth_verdict auth_check(struct auth *a, const struct auth_claim *c, const struct buf *text);

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/auth_mac.h"
+#include "common/auth/mac.h"
 
 enum {
     AUTH_CHALLENGE_MS = 30000, /* three times what a caller waits for an answer */

@@ -7,7 +7,7 @@
  * proven ones the least recently used goes when there are too many; its node opens another. */
 #pragma once
 
-#include "common/auth_mac.h"
+#include "common/auth/mac.h"
 #include "net/auth/window.h"
 
 enum { AUTH_NAME_MAX = 64 }; /* of nodes, boots, clusters: longest text with its end */

@@ -9,7 +9,7 @@
 #include <curl/curl.h>
 #include <stdatomic.h>
 
-#include "common/auth_mac.h"
+#include "common/auth/mac.h"
 #include "io/loop.h"
 #include "net/client/result.h"
 #include "net/client/spec.h"

@@ -34,7 +34,7 @@ const struct http_route session_routes[] = {
      .summary = "A node asks for a challenge, and then opens a session, with which it signs its "
                 "calls to this one.",
      .body = "`{\"ask\": \"challenge\", \"key\", \"node\", \"boot\"}`, then `{\"key\", \"node\", "
-             "\"boot\", \"nonce\", \"challenge\", \"proof\"}` (common/auth_mac.h)",
+             "\"boot\", \"nonce\", \"challenge\", \"proof\"}` (common/auth/mac.h)",
      .reply = "200 and `{\"node\", \"challenge\"}`, then 201 and `{\"node\", \"boot\", \"nonce\", "
               "\"session\", \"proof\"}`",
      .errors = "unauthorized (another key, or a greeting that was sent before) not_supported (this "

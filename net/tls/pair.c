@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/cluster_key.h"
+#include "common/auth/cluster_key.h"
 
 DEFINE_CLEANUP(SSL_CTX, SSL_CTX_free);
 DEFINE_CLEANUP(EVP_PKEY, EVP_PKEY_free);

@@ -1,6 +1,6 @@
 """How clients and proxies prove who asks, with nothing but hashlib and hmac.
 
-An independent reading of access/token.h, access/redirect_proof.h and common/login_proof.h.
+An independent reading of access/token.h, access/redirect_proof.h and common/auth/login_proof.h.
 
     body = login(access_key, secret_key)                       # of POST /v1/auth/token
     text = token(cluster_key_text, user_id, issued, expires)   # as a proxy makes it

@@ -40,7 +40,7 @@ def get_json(url, path, ca_file=None, headers=None):
 
 
 def login(url, keys, ca_file=None):
-    """Headers that prove who asks, by an access key and its secret (common/login_proof.h); none
+    """Headers that prove who asks, by an access key and its secret (common/auth/login_proof.h); none
     where the proxy does not give a token."""
     access, secret = keys
     now, nonce = int(time.time() * 1000), secrets.token_hex(16)

@@ -1,4 +1,4 @@
-#include "common/auth_mac.h"
+#include "common/auth/mac.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* What a key file may hold, and who may own it. */
-#include "common/cluster_key.h"
+#include "common/auth/cluster_key.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-#include "common/auth_mac.h"
-#include "common/cluster_key.h"
+#include "common/auth/mac.h"
+#include "common/auth/cluster_key.h"
 #include "common/error.h"
 
 struct auth_caller {

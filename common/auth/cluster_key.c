@@ -1,4 +1,4 @@
-#include "common/cluster_key.h"
+#include "common/auth/cluster_key.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/auth_mac.h"
+#include "common/auth/mac.h"
 #include "common/cleanup.h"
 #include "common/parse.h"
 

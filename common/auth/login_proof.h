@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "common/auth_mac.h"
+#include "common/auth/mac.h"
 
 void login_proof(const char *secret, const char *access, int64_t time_ms, const char *nonce,
                  char hex[AUTH_HEX_MAX]);

@@ -1,6 +1,6 @@
 /* The vectors are those of tests/reference/authref.py, which tests/reference/authref_test.py looks
  * for in this file; and RFC 5869's. */
-#include "common/auth_mac.h"
+#include "common/auth/mac.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "common/cleanup.h"
-#include "common/cluster_key.h"
+#include "common/auth/cluster_key.h"
 #include "common/parse.h"
 
 #define KEY_TEXT "0123456789abcdef0123456789abcdef"

@@ -1,4 +1,4 @@
-#include "common/login_proof.h"
+#include "common/auth/login_proof.h"
 
 #include <inttypes.h>
 #include <string.h>

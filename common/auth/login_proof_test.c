@@ -1,4 +1,4 @@
-#include "common/login_proof.h"
+#include "common/auth/login_proof.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "common/auth_caller.h"
+#include "common/auth/caller.h"
 
 #include <stdio.h>
 #include <string.h>
