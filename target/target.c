@@ -50,7 +50,7 @@
 #include "target/node/params_check.h"
 #include "target/node/readiness.h"
 #include "target/node/public_guard.h"
-#include "target/copies/copy_shown.h"
+#include "target/http/object_inspect.h"
 #include "target/copies/object_copy.h"
 #include "target/http/object_routes.h"
 #include "target/store/renames.h"
@@ -86,7 +86,7 @@ const struct http_route *const target_routes[] = {object_routes,
                                                   cold_check_routes,
                                                   ec_slice_routes,
                                                   ec_mend_routes,
-                                                  copy_shown_routes,
+                                                  object_inspect_routes,
                                                   NULL};
 
 static const struct xaction_ops *const kinds[] = {

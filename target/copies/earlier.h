@@ -63,8 +63,8 @@ int earlier_ask_node(struct target *t, const struct cluster_state *s, const stru
                      struct error *err);
 
 /* Before the name is written, or what is in doubt is rolled forward: whoever owned it before
- * `copies` were lowered (cluster/placement/lower.h) knows of that, or is passed over, and so answers no read
- * of it any more.  Waits. */
+ * `copies` were lowered (cluster/placement/lower.h) knows of that, or is passed over, and so
+ * answers no read of it any more.  Waits. */
 int earlier_tell_former(struct target *t, const struct cluster_state *s, const struct bucket *b,
                         const char *name, struct error *err);
 

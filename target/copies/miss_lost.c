@@ -1,5 +1,5 @@
-/* The last to be asked of a GET that found nothing: was there an object, whose file has been removed?
- * Then it is no 404, but an error of its disk.  What a backend has is read from there. */
+/* The last to be asked of a GET that found nothing: was there an object, whose file has been
+ * removed? Then it is no 404, but an error of its disk.  What a backend has is read from there. */
 #include "target/node/miss.h"
 
 #include "common/log.h"

@@ -118,8 +118,8 @@ static bool must_compare(struct object_call *call, int code)
     return call->read.doubted || (code != E_CORRUPT && !copies_may_answer(call));
 }
 
-/* An owner that does not lead answers what is whole here, and what no write under way keeps from it:
- * all else is the leader's to say, and to mend.  Asked when it has been looked. */
+/* An owner that does not lead answers what is whole here, and what no write under way keeps from
+ * it: all else is the leader's to say, and to mend.  Asked when it has been looked. */
 static bool is_sent_on(const struct object_call *call, const struct object *o, int code)
 {
     if (code != 0 || o->attr.slices != NULL)

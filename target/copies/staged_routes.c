@@ -1,5 +1,5 @@
-/* What the acting owner of a name wants done here with what it has staged (staged.h): the calls, and
- * the row of the write paths that stages. */
+/* What the acting owner of a name wants done here with what it has staged (staged.h): the calls,
+ * and the row of the write paths that stages. */
 #include "target/copies/staged.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-#include "target/copies/copy_shown.h"
+#include "target/http/object_inspect.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -161,8 +161,8 @@ static void show_begin(struct http_request *req)
         http_reply_error(req, &err);
 }
 
-const struct http_route copy_shown_routes[] = {
-    {.name = "copy_shown",
+const struct http_route object_inspect_routes[] = {
+    {.name = "object_inspect",
      .method = HTTP_GET,
      .pattern = "/v1/copies/{bucket_id}/{object...}",
      .nets = NET_DATA,

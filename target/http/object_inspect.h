@@ -5,4 +5,4 @@
 #include "net/http/server.h"
 
 /* GET /v1/copies/{bucket_id}/{object...} */
-extern const struct http_route copy_shown_routes[];
+extern const struct http_route object_inspect_routes[];
