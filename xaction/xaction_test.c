@@ -15,126 +15,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/rng.h"
-
-/* What the fake kind does is decided by the test, under one lock. */
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    bool may_prepare; /* prepare() waits for this */
-    bool may_run;     /* run() waits for this or for a stop */
-    bool stop_asked;
-    bool leaves_error;                     /* steps that succeed fill their error all the same */
-    int open_code, prepare_code, run_code; /* always */
-    int commit_code, undo_code;            /* the first `bad_tries` times */
-    int bad_tries;
-    int prepares, runs, stops, commits, undos, frees;
-    int moves; /* that the registry told of */
-    const char *message;
-} fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-
-static int fake_open(const struct xaction_ops *kind, void *host, const struct job *job, void **self,
-                     struct error *err)
-{
-    (void)kind;
-    (void)job;
-    if (fake.open_code != 0)
-        return error_set(err, fake.open_code, "open");
-    *self = host;
-    return 0;
-}
-
-static int fake_prepare(void *self, struct error *err)
-{
-    (void)self;
-    pthread_mutex_lock(&fake.lock);
-    fake.prepares++;
-    while (!fake.may_prepare)
-        pthread_cond_wait(&fake.changed, &fake.lock);
-    pthread_mutex_unlock(&fake.lock);
-    if (fake.leaves_error)
-        error_set(err, E_NOT_FOUND, "what was looked for first");
-    return fake.prepare_code != 0 ? error_set(err, fake.prepare_code, "prepare") : 0;
-}
-
-static int fake_run(void *self, struct error *err)
-{
-    (void)self;
-    pthread_mutex_lock(&fake.lock);
-    fake.runs++;
-    while (!fake.may_run && !fake.stop_asked)
-        pthread_cond_wait(&fake.changed, &fake.lock);
-    int code = fake.stop_asked ? E_ABORTED : fake.run_code;
-    pthread_mutex_unlock(&fake.lock);
-    if (fake.leaves_error)
-        error_set(err, E_NOT_FOUND, "what was looked for first");
-    return code != 0 ? error_set(err, code, "%s", fake.message) : 0;
-}
-
-static void fake_stop(void *self)
-{
-    (void)self;
-    pthread_mutex_lock(&fake.lock);
-    fake.stop_asked = true;
-    fake.stops++;
-    pthread_cond_broadcast(&fake.changed);
-    pthread_mutex_unlock(&fake.lock);
-}
-
-static int fake_try(int *counter, int code, struct error *err)
-{
-    pthread_mutex_lock(&fake.lock);
-    (*counter)++;
-    bool bad = code != 0 && fake.bad_tries-- > 0;
-    pthread_mutex_unlock(&fake.lock);
-    return bad ? error_set(err, code, "not yet") : 0;
-}
-
-static int fake_commit(void *self, struct error *err)
-{
-    (void)self;
-    return fake_try(&fake.commits, fake.commit_code, err);
-}
-
-static int fake_undo(void *self, struct error *err)
-{
-    (void)self;
-    return fake_try(&fake.undos, fake.undo_code, err);
-}
-
-static json_t *fake_status(void *self)
-{
-    (void)self;
-    return json_pack("{s:i}", "done", 42);
-}
-
-static void fake_free(void *self)
-{
-    (void)self;
-    pthread_mutex_lock(&fake.lock);
-    fake.frees++;
-    pthread_mutex_unlock(&fake.lock);
-}
-
-static void fake_moved(void *host, const char *job_id)
-{
-    (void)host, (void)job_id;
-    pthread_mutex_lock(&fake.lock);
-    fake.moves++;
-    pthread_mutex_unlock(&fake.lock);
-}
-
-static const struct xaction_ops fake_ops = {
-    .kind = "sort",
-    .open = fake_open,
-    .prepare = fake_prepare,
-    .run = fake_run,
-    .stop = fake_stop,
-    .commit = fake_commit,
-    .undo = fake_undo,
-    .status = fake_status,
-    .free = fake_free,
-};
-static const struct xaction_ops *const fake_kinds[] = {&fake_ops, NULL};
+#include "xaction/testing/fake_kind.h"
 
 struct fixture {
     struct xactions *x;
@@ -145,15 +26,7 @@ static int setup(void **state)
 {
     static struct fixture f;
     static int host;
-    fake.may_prepare = true;
-    fake.leaves_error = false;
-    fake.may_run = fake.stop_asked = false;
-    fake.open_code = fake.prepare_code = fake.run_code = 0;
-    fake.commit_code = fake.undo_code = 0;
-    fake.bad_tries = 1;
-    fake.prepares = fake.runs = fake.stops = fake.commits = fake.undos = fake.frees = fake.moves =
-        0;
-    fake.message = "run";
+    fake_reset();
     log_set_level(LOG_OFF);
     f.x = xactions_new(fake_kinds, &host, fake_moved);
     f.job = job_new("srt-1", "sort");
@@ -191,27 +64,6 @@ static void wait_for(struct fixture *f, enum xaction_state wanted)
         sched_yield();
 }
 
-static void let(bool *may)
-{
-    pthread_mutex_lock(&fake.lock);
-    *may = true;
-    pthread_cond_broadcast(&fake.changed);
-    pthread_mutex_unlock(&fake.lock);
-}
-
-static void let_run(void)
-{
-    let(&fake.may_run);
-}
-
-static int count(const int *counter)
-{
-    pthread_mutex_lock(&fake.lock);
-    int n = *counter;
-    pthread_mutex_unlock(&fake.lock);
-    return n;
-}
-
 static void make_ready(struct fixture *f)
 {
     order(f, XACTION_PREPARE);
@@ -237,7 +89,7 @@ static void test_whole_life(void **state)
     order(f, XACTION_PREPARE);
     order(f, XACTION_RUN);
     order(f, XACTION_RUN);
-    let_run();
+    fake_let_run();
     wait_for(f, XACTION_PREPARED);
     order(f, XACTION_COMMIT);
     wait_for(f, XACTION_COMMITTED);
@@ -245,8 +97,8 @@ static void test_whole_life(void **state)
     assert_int_equal(fake.prepares, 1);
     assert_int_equal(fake.runs, 1);
     assert_int_equal(fake.commits, 1);
-    assert_int_equal(count(&fake.moves), 3); /* ready, prepared, committed */
-    while (count(&fake.frees) == 0)
+    assert_int_equal(fake_count(&fake.moves), 3); /* ready, prepared, committed */
+    while (fake_count(&fake.frees) == 0)
         sched_yield();
     _cleanup_json_ json_t *report = xactions_report(f->x, f->job->id);
     assert_int_equal(json_integer_value(json_object_get(json_object_get(report, "status"), "done")),
@@ -268,7 +120,7 @@ static void test_a_success_has_no_error(void **state)
     make_ready(f);
     assert_no_error(f);
     order(f, XACTION_RUN);
-    let_run();
+    fake_let_run();
     wait_for(f, XACTION_PREPARED);
     assert_no_error(f);
     order(f, XACTION_COMMIT);
@@ -290,7 +142,7 @@ static void test_prepare_is_no_burden(void **state)
     struct error err = ERROR_INIT;
     assert_int_equal(xactions_order(f->x, XACTION_RUN, f->job, &err), E_JOB_STATE);
     assert_int_equal(xactions_order(f->x, XACTION_COMMIT, f->job, &err), E_JOB_STATE);
-    let(&fake.may_prepare);
+    fake_let_prepare();
     wait_for(f, XACTION_READY);
 }
 
@@ -300,12 +152,12 @@ static void test_stop_while_preparing(void **state)
     fake.may_prepare = false;
     order(f, XACTION_PREPARE);
     order(f, XACTION_STOP);
-    assert_int_equal(count(&fake.undos), 0);
-    let(&fake.may_prepare);
+    assert_int_equal(fake_count(&fake.undos), 0);
+    fake_let_prepare();
     wait_for(f, XACTION_STOPPED);
-    assert_int_equal(count(&fake.undos), 1);
-    assert_int_equal(count(&fake.stops), 0); /* that is for run() */
-    assert_int_equal(count(&fake.runs), 0);
+    assert_int_equal(fake_count(&fake.undos), 1);
+    assert_int_equal(fake_count(&fake.stops), 0); /* that is for run() */
+    assert_int_equal(fake_count(&fake.runs), 0);
 }
 
 /* What it had made before it failed has to go. */
@@ -318,7 +170,7 @@ static void test_failed_prepare_is_undone(void **state)
     assert_error(f, "no_space", "prepare");
     order(f, XACTION_STOP);
     wait_for(f, XACTION_STOPPED);
-    assert_int_equal(count(&fake.undos), 1);
+    assert_int_equal(fake_count(&fake.undos), 1);
     assert_error(f, "no_space", "prepare");
 }
 
@@ -330,8 +182,8 @@ static void test_stop_interrupts_the_run(void **state)
     order(f, XACTION_STOP);
     wait_for(f, XACTION_STOPPED);
     order(f, XACTION_STOP);
-    assert_int_equal(count(&fake.undos), 1);
-    while (count(&fake.frees) == 0)
+    assert_int_equal(fake_count(&fake.undos), 1);
+    while (fake_count(&fake.frees) == 0)
         sched_yield();
     struct error err = ERROR_INIT;
     assert_int_equal(xactions_order(f->x, XACTION_PREPARE, f->job, &err), E_JOB_STATE);
@@ -344,14 +196,14 @@ static void test_failed_run_waits_for_stop(void **state)
     fake.run_code = E_SHARD_CORRUPT;
     make_ready(f);
     order(f, XACTION_RUN);
-    let_run();
+    fake_let_run();
     wait_for(f, XACTION_FAILED);
-    assert_int_equal(count(&fake.undos), 0);
+    assert_int_equal(fake_count(&fake.undos), 0);
     struct error err = ERROR_INIT;
     assert_int_equal(xactions_order(f->x, XACTION_COMMIT, f->job, &err), E_JOB_STATE);
     order(f, XACTION_STOP);
     wait_for(f, XACTION_STOPPED);
-    assert_int_equal(count(&fake.undos), 1);
+    assert_int_equal(fake_count(&fake.undos), 1);
     assert_error(f, "shard_corrupt", "run");
 }
 
@@ -363,7 +215,7 @@ static void test_errors_of_any_bytes(void **state)
     fake.message = "'na\xefve'";
     make_ready(f);
     order(f, XACTION_RUN);
-    let_run();
+    fake_let_run();
     wait_for(f, XACTION_FAILED);
     assert_error(f, "duplicate_record", "'na\\xefve'");
 }
@@ -375,15 +227,15 @@ static void test_failed_commit_is_tried_again(void **state)
     fake.bad_tries = 2;
     make_ready(f);
     order(f, XACTION_RUN);
-    let_run();
+    fake_let_run();
     wait_for(f, XACTION_PREPARED);
     order(f, XACTION_COMMIT);
-    while (count(&fake.commits) == 0)
+    while (fake_count(&fake.commits) == 0)
         sched_yield();
     struct error err = ERROR_INIT;
     assert_int_equal(xactions_order(f->x, XACTION_STOP, f->job, &err), E_JOB_STATE);
     wait_for(f, XACTION_COMMITTED);
-    assert_int_equal(count(&fake.commits), 3);
+    assert_int_equal(fake_count(&fake.commits), 3);
     _cleanup_json_ json_t *report = xactions_report(f->x, f->job->id);
     assert_null(json_object_get(report, "error"));
 }
@@ -395,7 +247,7 @@ static void test_failed_undo_is_tried_again(void **state)
     make_ready(f);
     order(f, XACTION_STOP);
     wait_for(f, XACTION_STOPPED);
-    assert_int_equal(count(&fake.undos), 2);
+    assert_int_equal(fake_count(&fake.undos), 2);
 }
 
 /* An order that fails for want of a thread has done nothing: given again, it is carried out. */
@@ -418,7 +270,7 @@ static void test_without_a_thread_nothing_is_done(void **state)
     f->job = job_new("srt-1", "sort");
     f->job->attempt = 1;
     assert_given_again(f, XACTION_PREPARE, XACTION_READY);
-    while (count(&fake.prepares) < 2)
+    while (fake_count(&fake.prepares) < 2)
         sched_yield();
     assert_given_again(f, XACTION_STOP, XACTION_STOPPED);
 }
@@ -431,7 +283,7 @@ static void test_the_end_ends_the_tries(void **state)
     fake.bad_tries = 1000;
     make_ready(f);
     order(f, XACTION_STOP);
-    while (count(&fake.undos) < 3)
+    while (fake_count(&fake.undos) < 3)
         sched_yield();
     assert_error(f, "io_error", "not yet");
     xactions_free(f->x);
@@ -507,8 +359,8 @@ static void test_only_the_memory_waits_for_holders(void **state)
     order(f, XACTION_STOP);
     assert_null(xactions_hold(f->x, f->job->id, "sort"));
     wait_for(f, XACTION_STOPPED);
-    assert_int_equal(count(&fake.undos), 1);
-    assert_int_equal(count(&fake.frees), 0);
+    assert_int_equal(fake_count(&fake.undos), 1);
+    assert_int_equal(fake_count(&fake.frees), 0);
     const struct jobs none = {0};
     xactions_settle(f->x, &none, "t1");
     assert_int_equal(state_of(f), XACTION_STOPPED);
@@ -517,7 +369,7 @@ static void test_only_the_memory_waits_for_holders(void **state)
         xactions_settle(f->x, &none, "t1");
         sched_yield();
     }
-    assert_int_equal(count(&fake.frees), 1);
+    assert_int_equal(fake_count(&fake.frees), 1);
 }
 
 /* Documents in which the job is in this state. */
@@ -574,7 +426,7 @@ static void test_settling_commits_what_has_finished(void **state)
     struct fixture *f = *state;
     make_ready(f);
     order(f, XACTION_RUN);
-    let_run();
+    fake_let_run();
     wait_for(f, XACTION_PREPARED);
     settle_until_gone(f, jobs_in(f, JOB_FINISHED));
     assert_int_equal(fake.commits, 1);
@@ -588,7 +440,7 @@ static void test_closing_refuses(void **state)
     order(f, XACTION_RUN);
     xactions_close(f->x);
     wait_for(f, XACTION_FAILED);
-    assert_int_equal(count(&fake.stops), 1);
+    assert_int_equal(fake_count(&fake.stops), 1);
     assert_null(xactions_hold(f->x, f->job->id, "sort"));
     struct error err = ERROR_INIT;
     assert_int_equal(xactions_order(f->x, XACTION_STOP, f->job, &err), E_NOT_READY);
@@ -633,8 +485,8 @@ static void *robber_main(void *arg)
     struct robber *r = arg;
     struct rng rng;
     rng_seed(&rng, r->seed);
-    while (count(&fake.runs) < ENOUGH || count(&fake.commits) < ENOUGH ||
-           count(&fake.undos) < ENOUGH || count(&fake.frees) < ENOUGH) {
+    while (fake_count(&fake.runs) < ENOUGH || fake_count(&fake.commits) < ENOUGH ||
+           fake_count(&fake.undos) < ENOUGH || fake_count(&fake.frees) < ENOUGH) {
         do_something(r, &rng);
         sched_yield();
     }

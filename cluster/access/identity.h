@@ -68,8 +68,8 @@ struct access_rate access_rate_of(const struct access *a, const struct user *u);
 /* Has an enabled or disabled user the right `admin` on the cluster? */
 bool access_is_admin(const struct access *a, const struct user *u);
 
-/* For commands: a new document, with version + 1, that differs in some users or one role; the caller
- * owns it.  x_with() replaces the item of its name. */
+/* For commands: a new document, with version + 1, that differs in some users or one role; the
+ * caller owns it.  x_with() replaces the item of its name. */
 void access_with_user(const struct access *old, const struct user *u, struct access *next);
 /* `users` are sorted by name, and no name is there twice. */
 void access_with_users(const struct access *old, const struct user *users, size_t count,
@@ -78,8 +78,8 @@ void access_without_user(const struct access *old, const char *name, struct acce
 void access_with_role(const struct access *old, const struct role *r, struct access *next);
 void access_without_role(const struct access *old, const char *name, struct access *next);
 
-/* What must hold across users: a role that does not exist (E_ROLE_NOT_FOUND), an id or an access key
- * that is there twice (E_INVALID).  state_check() asks it of whatever comes from outside. */
+/* What must hold across users: a role that does not exist (E_ROLE_NOT_FOUND), an id or an access
+ * key that is there twice (E_INVALID).  state_check() asks it of whatever comes from outside. */
 int access_check(const struct access *a, struct error *err);
 json_t *access_to_json(const struct access *a, enum access_view view);
 /* E_JSON, E_INVALID: also for names that are there twice and for anything beyond its bound.  After

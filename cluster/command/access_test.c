@@ -243,50 +243,50 @@ static void everybody_gets_few_rights(void **unused)
 
 /* --- what an actor may do --------------------------------------------------------------------- */
 
+static const struct {
+    const char *actor;
+    enum command_kind kind;
+    const char *name, *patch;
+    int code;
+} tries[] = {
+    {CHIEF, CMD_GRANT, "anna", "{\"rights\": [\"read\"], \"bucket\": \"b1\"}", 0},
+    {CHIEF, CMD_GRANT, "anna", "{\"rights\": [\"read\"], \"bucket\": \"*\"}", E_ACCESS_DENIED},
+    {CHIEF, CMD_GRANT, "anna", "{\"rights\": [\"write\"], \"bucket\": \"b1\"}", E_ACCESS_DENIED},
+    {CHIEF, CMD_GRANT, "anna", "{\"rights\": [\"users\"]}", 0},
+    {CHIEF, CMD_GRANT, "anna", "{\"rights\": [\"operate\"]}", E_ACCESS_DENIED},
+    {CHIEF, CMD_GRANT, "chief", "{\"rights\": [\"admin\"]}", E_ACCESS_DENIED},
+    {CHIEF, CMD_GRANT, "anonymous", "{\"rights\": [\"write\"], \"bucket\": \"b1\"}",
+     E_ACCESS_DENIED},
+    {CHIEF, CMD_USER_ADD, NULL, "{\"name\": \"ben\"}", 0},
+    {CHIEF, CMD_USER_ADD, NULL, "{\"name\": \"ben\", \"roles\": [\"admin\"]}", E_ACCESS_DENIED},
+    {CHIEF, CMD_USER_CHANGE, "anna", "{\"roles\": [\"reader\"]}", E_ACCESS_DENIED},
+    {CHIEF, CMD_USER_CHANGE, "root", "{\"enabled\": false}", E_ACCESS_DENIED},
+    {CHIEF, CMD_USER_REMOVE, "root", NULL, E_ACCESS_DENIED},
+    {CHIEF, CMD_USER_REMOVE, "anna", NULL, 0},
+    {CHIEF, CMD_KEY_ADD, "root", NULL, E_ACCESS_DENIED},
+    {CHIEF, CMD_PASSWORD, "root", NULL, E_ACCESS_DENIED},
+    {CHIEF, CMD_KEY_ADD, "anna", NULL, 0},
+    {CHIEF, CMD_KEY_ADD, "writer", NULL, E_ACCESS_DENIED},
+    {CHIEF, CMD_PASSWORD, "writer", NULL, E_ACCESS_DENIED},
+    {CHIEF, CMD_KEY_ADD, "owner", NULL, E_ACCESS_DENIED},
+    {CHIEF, CMD_ROLE_PUT, NULL, "{\"name\": \"r\", \"grants\": [{\"rights\": [\"jobs\"]}]}",
+     E_ACCESS_DENIED},
+    {CHIEF, CMD_ROLE_PUT, NULL, "{\"name\": \"r\", \"grants\": [{\"rights\": [\"see\"]}]}", 0},
+    {ANNA, CMD_KEY_ADD, "anna", NULL, 0},
+    {ANNA, CMD_PASSWORD, "anna", NULL, 0},
+    {ANNA, CMD_KEY_ADD, "chief", NULL, E_ACCESS_DENIED},
+    {ANNA, CMD_GRANT, "anna", "{\"rights\": [\"see\"]}", E_ACCESS_DENIED},
+    {ANNA, CMD_USER_ADD, NULL, "{\"name\": \"ben\"}", E_ACCESS_DENIED},
+    {ANNA, CMD_USER_REMOVE, "anna", NULL, E_ACCESS_DENIED},
+    {ROOT, CMD_USER_ADD, NULL, "{\"name\": \"ben\", \"roles\": [\"admin\"]}", 0},
+    {ROOT, CMD_KEY_ADD, "root", NULL, 0},
+    {NEW, CMD_USER_ADD, NULL, "{\"name\": \"ben\"}", E_ACCESS_DENIED},
+};
+
 static void nobody_gives_more_than_they_have(void **unused)
 {
     (void)unused;
     static const struct access_key key = {.access = KEY("1"), .secret = "s"};
-    static const struct {
-        const char *actor;
-        enum command_kind kind;
-        const char *name, *patch;
-        int code;
-    } rows[] = {
-        {CHIEF, CMD_GRANT, "anna", "{\"rights\": [\"read\"], \"bucket\": \"b1\"}", 0},
-        {CHIEF, CMD_GRANT, "anna", "{\"rights\": [\"read\"], \"bucket\": \"*\"}", E_ACCESS_DENIED},
-        {CHIEF, CMD_GRANT, "anna", "{\"rights\": [\"write\"], \"bucket\": \"b1\"}",
-         E_ACCESS_DENIED},
-        {CHIEF, CMD_GRANT, "anna", "{\"rights\": [\"users\"]}", 0},
-        {CHIEF, CMD_GRANT, "anna", "{\"rights\": [\"operate\"]}", E_ACCESS_DENIED},
-        {CHIEF, CMD_GRANT, "chief", "{\"rights\": [\"admin\"]}", E_ACCESS_DENIED},
-        {CHIEF, CMD_GRANT, "anonymous", "{\"rights\": [\"write\"], \"bucket\": \"b1\"}",
-         E_ACCESS_DENIED},
-        {CHIEF, CMD_USER_ADD, NULL, "{\"name\": \"ben\"}", 0},
-        {CHIEF, CMD_USER_ADD, NULL, "{\"name\": \"ben\", \"roles\": [\"admin\"]}", E_ACCESS_DENIED},
-        {CHIEF, CMD_USER_CHANGE, "anna", "{\"roles\": [\"reader\"]}", E_ACCESS_DENIED},
-        {CHIEF, CMD_USER_CHANGE, "root", "{\"enabled\": false}", E_ACCESS_DENIED},
-        {CHIEF, CMD_USER_REMOVE, "root", NULL, E_ACCESS_DENIED},
-        {CHIEF, CMD_USER_REMOVE, "anna", NULL, 0},
-        {CHIEF, CMD_KEY_ADD, "root", NULL, E_ACCESS_DENIED},
-        {CHIEF, CMD_PASSWORD, "root", NULL, E_ACCESS_DENIED},
-        {CHIEF, CMD_KEY_ADD, "anna", NULL, 0},
-        {CHIEF, CMD_KEY_ADD, "writer", NULL, E_ACCESS_DENIED},
-        {CHIEF, CMD_PASSWORD, "writer", NULL, E_ACCESS_DENIED},
-        {CHIEF, CMD_KEY_ADD, "owner", NULL, E_ACCESS_DENIED},
-        {CHIEF, CMD_ROLE_PUT, NULL, "{\"name\": \"r\", \"grants\": [{\"rights\": [\"jobs\"]}]}",
-         E_ACCESS_DENIED},
-        {CHIEF, CMD_ROLE_PUT, NULL, "{\"name\": \"r\", \"grants\": [{\"rights\": [\"see\"]}]}", 0},
-        {ANNA, CMD_KEY_ADD, "anna", NULL, 0},
-        {ANNA, CMD_PASSWORD, "anna", NULL, 0},
-        {ANNA, CMD_KEY_ADD, "chief", NULL, E_ACCESS_DENIED},
-        {ANNA, CMD_GRANT, "anna", "{\"rights\": [\"see\"]}", E_ACCESS_DENIED},
-        {ANNA, CMD_USER_ADD, NULL, "{\"name\": \"ben\"}", E_ACCESS_DENIED},
-        {ANNA, CMD_USER_REMOVE, "anna", NULL, E_ACCESS_DENIED},
-        {ROOT, CMD_USER_ADD, NULL, "{\"name\": \"ben\", \"roles\": [\"admin\"]}", 0},
-        {ROOT, CMD_KEY_ADD, "root", NULL, 0},
-        {NEW, CMD_USER_ADD, NULL, "{\"name\": \"ben\"}", E_ACCESS_DENIED},
-    };
     _cleanup_state_ const struct cluster_state *s = people();
     add(&s, "00000000000000000000000000000001",
         "{\"name\": \"writer\", \"grants\": [{\"rights\": [\"write\"], \"bucket\": \"b1\"}]}");
@@ -295,16 +295,16 @@ static void nobody_gives_more_than_they_have(void **unused)
                                .name = "b7",
                                .props = &bucket_props_default,
                                .actor = "00000000000000000000000000000002"});
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
         const struct cluster_state *next;
         struct error err = ERROR_INIT;
-        const struct command cmd = {.kind = rows[i].kind,
-                                    .actor = rows[i].actor,
-                                    .name = rows[i].name,
+        const struct command cmd = {.kind = tries[i].kind,
+                                    .actor = tries[i].actor,
+                                    .name = tries[i].name,
                                     .text = "0000000000000000000000000000000e",
-                                    .key = rows[i].kind == CMD_KEY_ADD ? &key : NULL};
-        int r = try_json(s, cmd, rows[i].patch, &next, &err);
-        if (r != rows[i].code)
+                                    .key = tries[i].kind == CMD_KEY_ADD ? &key : NULL};
+        int r = try_json(s, cmd, tries[i].patch, &next, &err);
+        if (r != tries[i].code)
             fail_msg("row %zu: %s: %s", i, error_name(r), err.message);
         state_unref(next);
     }

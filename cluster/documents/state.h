@@ -32,7 +32,8 @@
  * Unknown fields are kept out but do not fail (a node one release newer sends them).  "format" is 3
  * where `access` is there: a release that does not know it would drop it, and refuses 3.  Otherwise
  * it is 2 where a bucket keeps more than one copy, and 1 where none does: a release that knows of
- * one owner only must not serve such a bucket, nor change the map without its lags, and refuses 2. */
+ * one owner only must not serve such a bucket, nor change the map without its lags, and refuses
+ * 2. */
 #pragma once
 
 #include <jansson.h>

@@ -72,97 +72,96 @@ static void unknown_fields_are_ignored(void **unused)
     state_unref(s);
 }
 
+static const struct {
+    const char *text;
+    int code;
+    const char *words;
+} malformed[] = {
+    {"[]", E_JSON, "object"},
+    {"{}", E_JSON, "'format'"},
+    {"{\"format\": 4}", E_UNSUPPORTED, "'format' is 4"},
+    {"{\"format\": 1}", E_JSON, "'cluster'"},
+    {"{\"format\": 1, \"cluster\": 5}", E_JSON, "'cluster'"},
+    {"{\"format\": 1, \"cluster\": \"c\", \"term\": -1}", E_JSON, "'term'"},
+    {"{\"format\": 1, \"cluster\": \"c\", \"term\": 1}", E_JSON, "'version'"},
+    {"{\"format\": 1, \"cluster\": \"a/b\", \"term\": 1, \"version\": 1, "
+     "\"next_bucket_id\": 1}",
+     E_INVALID, "'cluster'"},
+    {HEAD BMD CONFIG JOBS, E_JSON, "'smap' is missing"},
+    {HEAD SMAP CONFIG JOBS, E_JSON, "'bmd' is missing"},
+    {HEAD SMAP BMD JOBS, E_JSON, "'config' is missing"},
+    {HEAD SMAP BMD CONFIG "\"jobs\": 1}", E_JSON, "'jobs'"},
+    {HEAD "\"smap\": {\"version\": 1, \"nodes\": {}}, " BMD CONFIG JOBS, E_JSON, "'smap.nodes'"},
+    {HEAD "\"smap\": {\"version\": 1, \"nodes\": [1]}, " BMD CONFIG JOBS, E_JSON,
+     "'smap.nodes[0]'"},
+    {HEAD "\"smap\": {\"version\": 1, \"nodes\": [" NODE("t1") ", {}]}, " BMD CONFIG JOBS, E_JSON,
+     "'smap.nodes[1].id'"},
+    {HEAD
+     "\"smap\": {\"version\": 1, \"nodes\": [" NODE("t1") ", " NODE("t1") "]}, " BMD CONFIG JOBS,
+     E_JSON, "node 't1' twice"},
+    {HEAD "\"smap\": {\"version\": 1, \"nodes\": [" NODE("t/1") "]}, " BMD CONFIG JOBS, E_INVALID,
+     "'t/1'"},
+    {HEAD SMAP "\"bmd\": {\"version\": 1}, " CONFIG JOBS, E_JSON, "'bmd.buckets'"},
+    {HEAD SMAP
+     "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 3, \"name\": \"b\"}]}, " CONFIG JOBS,
+     E_INVALID, "id 3"},
+    {HEAD SMAP
+     "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 0, \"name\": \"b\"}]}, " CONFIG JOBS,
+     E_INVALID, "id 0"},
+    {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\"}, "
+               "{\"id\": 1, \"name\": \"c\"}]}, " CONFIG JOBS,
+     E_INVALID, "twice"},
+    {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\"}, "
+               "{\"id\": 2, \"name\": \"b\"}]}, " CONFIG JOBS,
+     E_JSON, "bucket 'b' twice"},
+    {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
+               "\"props\": {\"durability\": \"never\"}}]}, " CONFIG JOBS,
+     E_INVALID, "'props.durability'"},
+    {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
+               "\"props\": {\"checksum\": \"crc\"}}]}, " CONFIG JOBS,
+     E_INVALID, "'props.checksum'"},
+    {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
+               "\"props\": {\"copies\": 9}}]}, " CONFIG JOBS,
+     E_INVALID, "'bmd.buckets[0].props.copies' must be between 1 and 8"},
+    {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
+               "\"props\": {\"copies\": 0}}]}, " CONFIG JOBS,
+     E_INVALID, "'bmd.buckets[0].props.copies'"},
+    {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
+               "\"props\": {\"ec\": {\"data\": 33, \"parity\": 2}}}]}, " CONFIG JOBS,
+     E_INVALID, "'bmd.buckets[0].props.ec'"},
+    {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
+               "\"props\": {\"copies\": 2, \"ec\": {\"data\": 4, \"parity\": 8}}}]}, " CONFIG JOBS,
+     E_INVALID, "'bmd.buckets[0].props.ec'"},
+    {HEAD "\"access\": {\"version\": 0}, " SMAP BMD CONFIG JOBS, E_INVALID, "version 0"},
+    {HEAD "\"access\": {\"version\": 1, \"users\": [{}]}, " SMAP BMD CONFIG JOBS, E_JSON,
+     "'access.users[0].id'"},
+    {HEAD "\"access\": {\"version\": 1, \"users\": [{\"id\": "
+          "\"00112233445566778899aabbccddeeff\", \"name\": \"a\", \"roles\": "
+          "[\"none\"]}]}, " SMAP BMD CONFIG JOBS,
+     E_ROLE_NOT_FOUND, "role 'none'"},
+    {HEAD SMAP BMD "\"config\": {\"version\": 1, \"values\": {\"a\": 1}}, " JOBS, E_JSON,
+     "'config.values.a'"},
+    {HEAD SMAP BMD CONFIG "\"jobs\": {\"version\": 1, \"jobs\": [{}]}}", E_JSON,
+     "jobs.jobs[0]: field 'job.id'"},
+    {HEAD SMAP BMD CONFIG "\"jobs\": {\"version\": 1, \"jobs\": [{\"id\": \"j\", \"kind\": "
+                          "\"sort\", \"state\": \"asleep\"}]}}",
+     E_INVALID, "'job.state'"},
+    {HEAD SMAP BMD CONFIG
+     "\"jobs\": {\"version\": 1, \"jobs\": [{\"id\": \"j\", \"kind\": \"k\", \"state\": "
+     "\"queued\"}, {\"id\": \"j\", \"kind\": \"k\", \"state\": \"queued\"}]}}",
+     E_JSON, "job 'j' twice"},
+};
+
 static void malformed_documents_are_refused_by_field(void **unused)
 {
     (void)unused;
-    static const struct {
-        const char *text;
-        int code;
-        const char *words;
-    } rows[] = {
-        {"[]", E_JSON, "object"},
-        {"{}", E_JSON, "'format'"},
-        {"{\"format\": 4}", E_UNSUPPORTED, "'format' is 4"},
-        {"{\"format\": 1}", E_JSON, "'cluster'"},
-        {"{\"format\": 1, \"cluster\": 5}", E_JSON, "'cluster'"},
-        {"{\"format\": 1, \"cluster\": \"c\", \"term\": -1}", E_JSON, "'term'"},
-        {"{\"format\": 1, \"cluster\": \"c\", \"term\": 1}", E_JSON, "'version'"},
-        {"{\"format\": 1, \"cluster\": \"a/b\", \"term\": 1, \"version\": 1, "
-         "\"next_bucket_id\": 1}",
-         E_INVALID, "'cluster'"},
-        {HEAD BMD CONFIG JOBS, E_JSON, "'smap' is missing"},
-        {HEAD SMAP CONFIG JOBS, E_JSON, "'bmd' is missing"},
-        {HEAD SMAP BMD JOBS, E_JSON, "'config' is missing"},
-        {HEAD SMAP BMD CONFIG "\"jobs\": 1}", E_JSON, "'jobs'"},
-        {HEAD "\"smap\": {\"version\": 1, \"nodes\": {}}, " BMD CONFIG JOBS, E_JSON,
-         "'smap.nodes'"},
-        {HEAD "\"smap\": {\"version\": 1, \"nodes\": [1]}, " BMD CONFIG JOBS, E_JSON,
-         "'smap.nodes[0]'"},
-        {HEAD "\"smap\": {\"version\": 1, \"nodes\": [" NODE("t1") ", {}]}, " BMD CONFIG JOBS,
-         E_JSON, "'smap.nodes[1].id'"},
-        {HEAD "\"smap\": {\"version\": 1, \"nodes\": [" NODE("t1") ", " NODE(
-             "t1") "]}, " BMD CONFIG JOBS,
-         E_JSON, "node 't1' twice"},
-        {HEAD "\"smap\": {\"version\": 1, \"nodes\": [" NODE("t/1") "]}, " BMD CONFIG JOBS,
-         E_INVALID, "'t/1'"},
-        {HEAD SMAP "\"bmd\": {\"version\": 1}, " CONFIG JOBS, E_JSON, "'bmd.buckets'"},
-        {HEAD SMAP
-         "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 3, \"name\": \"b\"}]}, " CONFIG JOBS,
-         E_INVALID, "id 3"},
-        {HEAD SMAP
-         "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 0, \"name\": \"b\"}]}, " CONFIG JOBS,
-         E_INVALID, "id 0"},
-        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\"}, "
-                   "{\"id\": 1, \"name\": \"c\"}]}, " CONFIG JOBS,
-         E_INVALID, "twice"},
-        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\"}, "
-                   "{\"id\": 2, \"name\": \"b\"}]}, " CONFIG JOBS,
-         E_JSON, "bucket 'b' twice"},
-        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
-                   "\"props\": {\"durability\": \"never\"}}]}, " CONFIG JOBS,
-         E_INVALID, "'props.durability'"},
-        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
-                   "\"props\": {\"checksum\": \"crc\"}}]}, " CONFIG JOBS,
-         E_INVALID, "'props.checksum'"},
-        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
-                   "\"props\": {\"copies\": 9}}]}, " CONFIG JOBS,
-         E_INVALID, "'bmd.buckets[0].props.copies' must be between 1 and 8"},
-        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
-                   "\"props\": {\"copies\": 0}}]}, " CONFIG JOBS,
-         E_INVALID, "'bmd.buckets[0].props.copies'"},
-        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
-                   "\"props\": {\"ec\": {\"data\": 33, \"parity\": 2}}}]}, " CONFIG JOBS,
-         E_INVALID, "'bmd.buckets[0].props.ec'"},
-        {HEAD SMAP
-         "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
-         "\"props\": {\"copies\": 2, \"ec\": {\"data\": 4, \"parity\": 8}}}]}, " CONFIG JOBS,
-         E_INVALID, "'bmd.buckets[0].props.ec'"},
-        {HEAD "\"access\": {\"version\": 0}, " SMAP BMD CONFIG JOBS, E_INVALID, "version 0"},
-        {HEAD "\"access\": {\"version\": 1, \"users\": [{}]}, " SMAP BMD CONFIG JOBS, E_JSON,
-         "'access.users[0].id'"},
-        {HEAD "\"access\": {\"version\": 1, \"users\": [{\"id\": "
-              "\"00112233445566778899aabbccddeeff\", \"name\": \"a\", \"roles\": "
-              "[\"none\"]}]}, " SMAP BMD CONFIG JOBS,
-         E_ROLE_NOT_FOUND, "role 'none'"},
-        {HEAD SMAP BMD "\"config\": {\"version\": 1, \"values\": {\"a\": 1}}, " JOBS, E_JSON,
-         "'config.values.a'"},
-        {HEAD SMAP BMD CONFIG "\"jobs\": {\"version\": 1, \"jobs\": [{}]}}", E_JSON,
-         "jobs.jobs[0]: field 'job.id'"},
-        {HEAD SMAP BMD CONFIG "\"jobs\": {\"version\": 1, \"jobs\": [{\"id\": \"j\", \"kind\": "
-                              "\"sort\", \"state\": \"asleep\"}]}}",
-         E_INVALID, "'job.state'"},
-        {HEAD SMAP BMD CONFIG
-         "\"jobs\": {\"version\": 1, \"jobs\": [{\"id\": \"j\", \"kind\": \"k\", \"state\": "
-         "\"queued\"}, {\"id\": \"j\", \"kind\": \"k\", \"state\": \"queued\"}]}}",
-         E_JSON, "job 'j' twice"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
         struct cluster_state *s = NULL;
         struct error err = ERROR_INIT;
-        if (parse(rows[i].text, &s, &err) != rows[i].code)
+        if (parse(malformed[i].text, &s, &err) != malformed[i].code)
             fail_msg("row %zu: %s: %s", i, error_name(err.code), err.message);
-        if (strstr(err.message, rows[i].words) == NULL)
-            fail_msg("row %zu: '%s' does not say '%s'", i, err.message, rows[i].words);
+        if (strstr(err.message, malformed[i].words) == NULL)
+            fail_msg("row %zu: '%s' does not say '%s'", i, err.message, malformed[i].words);
         assert_null(s);
     }
 }

@@ -23,84 +23,84 @@ static int check(const char *list, const char *url, struct error *err)
     return code;
 }
 
+static const struct {
+    const char *list, *url;
+    bool allowed;
+} endpoints[] = {
+    /* the providers' own */
+    {"", "s3://b", true},
+    {"", "s3://b?region=eu-central-1", true},
+    {"", "s3://b?endpoint=https://s3.eu-central-1.amazonaws.com", true},
+    {"", "s3://b?endpoint=HTTPS://S3.EU-CENTRAL-1.AMAZONAWS.COM:443/", false}, /* no URL here */
+    {"", "s3://b?endpoint=https://S3.EU-CENTRAL-1.AMAZONAWS.COM:443/", true},
+    {"", "s3://b?endpoint=https://s3.dualstack.us-west-2.amazonaws.com", true},
+    {"", "s3://b?endpoint=https://s3-fips.us-west-2.amazonaws.com", true},
+    {"", "s3://b?endpoint=https://s3.cn-north-1.amazonaws.com.cn", true},
+    {"", "s3://b?endpoint=https://s3.amazonaws.com", true},
+    {"", "gs://b", true},
+    {"", "gs://b?endpoint=https://storage.googleapis.com", true},
+    /* others, and what looks like them */
+    {"", "s3://b?endpoint=http://s3.eu-central-1.amazonaws.com", false},
+    {"", "s3://b?endpoint=https://s3.eu-central-1.amazonaws.com:8443", false},
+    {"", "s3://b?endpoint=https://s3.eu-central-1.amazonaws.com/path", false},
+    {"", "s3://b?endpoint=https://s3.eu-central-1.amazonaws.com.evil.example", false},
+    {"", "s3://b?endpoint=https://evils3.eu-central-1.amazonaws.com", false},
+    {"", "s3://b?endpoint=https://s3.a.b.amazonaws.com", false},
+    {"", "s3://b?endpoint=https://x.execute-api.us-east-1.amazonaws.com", false},
+    {"", "s3://b?endpoint=https://s3.us-east-1%252eevil.example/.amazonaws.com", false},
+    {"", "s3://b?endpoint=https://storage.googleapis.com", false},
+    {"", "gs://b?endpoint=https://storage.googleapis.com.evil.example", false},
+    {"", "gs://b?endpoint=http://storage.googleapis.com", false},
+    {"", "gs://b?endpoint=https://s3.amazonaws.com", false},
+    {"", "gs://b?endpoint=http://127.0.0.1:36800", false},
+    /* without credentials */
+    {"", "s3://b?endpoint=http://evil.example&auth=none", true},
+    {"", "gs://b?endpoint=http://evil.example&auth=none", true},
+    {"", "http://evil.example/data", true},
+    {"", "dfc://b?endpoint=http://evil.example", true},
+    /* rows */
+    {"s3 http://minio:9000", "s3://b?endpoint=http://minio:9000", true},
+    {" s3   http://MINIO:9000/   default ", "s3://b?endpoint=http://minio:9000/", true},
+    {"s3 https://minio:443", "s3://b?endpoint=https://minio", true},
+    {"s3 http://minio:80", "s3://b?endpoint=http://minio", true},
+    {"s3 http://minio:9000", "s3://b?endpoint=http://minio:9001", false},
+    {"s3 http://minio:9000", "s3://b?endpoint=https://minio:9000", false},
+    {"s3 http://minio:9000", "s3://b?endpoint=http://minio:9000/other", false},
+    {"s3 http://minio:9000/gw", "s3://b?endpoint=http://minio:9000/gw", true},
+    {"s3 http://minio:9000", "gs://b?endpoint=http://minio:9000", false},
+    {"gcs http://gcs:4443", "gs://b?endpoint=http://gcs:4443", true},
+    {"s3 http://a,gcs http://b", "gs://b?endpoint=http://b", true},
+    /* any port */
+    {"s3 http://127.0.0.1:*", "s3://b?endpoint=http://127.0.0.1:36800", true},
+    {"s3 http://127.0.0.1:*", "s3://b?endpoint=http://127.0.0.1", true},
+    {"s3 http://127.0.0.1:*", "s3://b?endpoint=http://127.0.0.1.evil.example:80", false},
+    {"s3 http://127.0.0.1:*", "s3://b?endpoint=http://127.0.0.1:80/x", false},
+    {"s3 http://127.0.0.1:*", "s3://b?endpoint=http://127.0.0.10:80", false},
+    {"s3 http://[::1]:*", "s3://b?endpoint=http://[::1]:9000", true},
+    /* profiles */
+    {"", "s3://b?profile=training", false},
+    {"s3 own training", "s3://b?profile=training", true},
+    {"s3 own training", "s3://b?profile=other", false},
+    {"s3 own *", "s3://b?profile=other", true},
+    {"s3 own training", "s3://b?profile=training&endpoint=http://minio:9000", false},
+    {"s3 http://minio:9000 training", "s3://b?endpoint=http://minio:9000", false},
+    {"s3 http://minio:9000 training", "s3://b?endpoint=http://minio:9000&profile=training", true},
+    {"s3 http://minio:9000", "s3://b?endpoint=http://minio:9000&profile=training", false},
+    {"s3 http://minio:9000 *", "s3://b?endpoint=http://minio:9000", true},
+    {"s3 http://minio:9000 *", "s3://b?endpoint=http://minio:9000&profile=training", true},
+    {"s3 own *", "s3://b?endpoint=http://s3.amazonaws.com", false},
+};
+
 static void test_which_are_allowed(void **state)
 {
     (void)state;
-    static const struct {
-        const char *list, *url;
-        bool allowed;
-    } rows[] = {
-        /* the providers' own */
-        {"", "s3://b", true},
-        {"", "s3://b?region=eu-central-1", true},
-        {"", "s3://b?endpoint=https://s3.eu-central-1.amazonaws.com", true},
-        {"", "s3://b?endpoint=HTTPS://S3.EU-CENTRAL-1.AMAZONAWS.COM:443/", false}, /* no URL here */
-        {"", "s3://b?endpoint=https://S3.EU-CENTRAL-1.AMAZONAWS.COM:443/", true},
-        {"", "s3://b?endpoint=https://s3.dualstack.us-west-2.amazonaws.com", true},
-        {"", "s3://b?endpoint=https://s3-fips.us-west-2.amazonaws.com", true},
-        {"", "s3://b?endpoint=https://s3.cn-north-1.amazonaws.com.cn", true},
-        {"", "s3://b?endpoint=https://s3.amazonaws.com", true},
-        {"", "gs://b", true},
-        {"", "gs://b?endpoint=https://storage.googleapis.com", true},
-        /* others, and what looks like them */
-        {"", "s3://b?endpoint=http://s3.eu-central-1.amazonaws.com", false},
-        {"", "s3://b?endpoint=https://s3.eu-central-1.amazonaws.com:8443", false},
-        {"", "s3://b?endpoint=https://s3.eu-central-1.amazonaws.com/path", false},
-        {"", "s3://b?endpoint=https://s3.eu-central-1.amazonaws.com.evil.example", false},
-        {"", "s3://b?endpoint=https://evils3.eu-central-1.amazonaws.com", false},
-        {"", "s3://b?endpoint=https://s3.a.b.amazonaws.com", false},
-        {"", "s3://b?endpoint=https://x.execute-api.us-east-1.amazonaws.com", false},
-        {"", "s3://b?endpoint=https://s3.us-east-1%252eevil.example/.amazonaws.com", false},
-        {"", "s3://b?endpoint=https://storage.googleapis.com", false},
-        {"", "gs://b?endpoint=https://storage.googleapis.com.evil.example", false},
-        {"", "gs://b?endpoint=http://storage.googleapis.com", false},
-        {"", "gs://b?endpoint=https://s3.amazonaws.com", false},
-        {"", "gs://b?endpoint=http://127.0.0.1:36800", false},
-        /* without credentials */
-        {"", "s3://b?endpoint=http://evil.example&auth=none", true},
-        {"", "gs://b?endpoint=http://evil.example&auth=none", true},
-        {"", "http://evil.example/data", true},
-        {"", "dfc://b?endpoint=http://evil.example", true},
-        /* rows */
-        {"s3 http://minio:9000", "s3://b?endpoint=http://minio:9000", true},
-        {" s3   http://MINIO:9000/   default ", "s3://b?endpoint=http://minio:9000/", true},
-        {"s3 https://minio:443", "s3://b?endpoint=https://minio", true},
-        {"s3 http://minio:80", "s3://b?endpoint=http://minio", true},
-        {"s3 http://minio:9000", "s3://b?endpoint=http://minio:9001", false},
-        {"s3 http://minio:9000", "s3://b?endpoint=https://minio:9000", false},
-        {"s3 http://minio:9000", "s3://b?endpoint=http://minio:9000/other", false},
-        {"s3 http://minio:9000/gw", "s3://b?endpoint=http://minio:9000/gw", true},
-        {"s3 http://minio:9000", "gs://b?endpoint=http://minio:9000", false},
-        {"gcs http://gcs:4443", "gs://b?endpoint=http://gcs:4443", true},
-        {"s3 http://a,gcs http://b", "gs://b?endpoint=http://b", true},
-        /* any port */
-        {"s3 http://127.0.0.1:*", "s3://b?endpoint=http://127.0.0.1:36800", true},
-        {"s3 http://127.0.0.1:*", "s3://b?endpoint=http://127.0.0.1", true},
-        {"s3 http://127.0.0.1:*", "s3://b?endpoint=http://127.0.0.1.evil.example:80", false},
-        {"s3 http://127.0.0.1:*", "s3://b?endpoint=http://127.0.0.1:80/x", false},
-        {"s3 http://127.0.0.1:*", "s3://b?endpoint=http://127.0.0.10:80", false},
-        {"s3 http://[::1]:*", "s3://b?endpoint=http://[::1]:9000", true},
-        /* profiles */
-        {"", "s3://b?profile=training", false},
-        {"s3 own training", "s3://b?profile=training", true},
-        {"s3 own training", "s3://b?profile=other", false},
-        {"s3 own *", "s3://b?profile=other", true},
-        {"s3 own training", "s3://b?profile=training&endpoint=http://minio:9000", false},
-        {"s3 http://minio:9000 training", "s3://b?endpoint=http://minio:9000", false},
-        {"s3 http://minio:9000 training", "s3://b?endpoint=http://minio:9000&profile=training",
-         true},
-        {"s3 http://minio:9000", "s3://b?endpoint=http://minio:9000&profile=training", false},
-        {"s3 http://minio:9000 *", "s3://b?endpoint=http://minio:9000", true},
-        {"s3 http://minio:9000 *", "s3://b?endpoint=http://minio:9000&profile=training", true},
-        {"s3 own *", "s3://b?endpoint=http://s3.amazonaws.com", false},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof endpoints / sizeof endpoints[0]; i++) {
         struct error err = ERROR_INIT;
-        int code = check(rows[i].list, rows[i].url, &err);
+        int code = check(endpoints[i].list, endpoints[i].url, &err);
         /* what is no backend at all is refused by whom reads it */
-        bool unread = strstr(rows[i].url, "HTTPS://") != NULL;
-        if ((code == 0) != (rows[i].allowed || unread))
-            fail_msg("'%s' and %s: %s", rows[i].list, rows[i].url, err.message);
+        bool unread = strstr(endpoints[i].url, "HTTPS://") != NULL;
+        if ((code == 0) != (endpoints[i].allowed || unread))
+            fail_msg("'%s' and %s: %s", endpoints[i].list, endpoints[i].url, err.message);
     }
 }
 

@@ -179,12 +179,52 @@ static void random_access(struct rng *rng, const struct cluster_state *s, struct
         cmd->patch = json_pack("{s:s}", random_key(rng, a)->access, pick_id(rng, a, "anew-", 4));
 }
 
+static const char *random_bucket_name(struct rng *rng, struct arena *a)
+{
+    return rng_below(rng, 16) == 0 ? "-no" : pick_id(rng, a, "b", 20);
+}
+
+static void random_bucket(struct rng *rng, struct arena *a, struct command *cmd)
+{
+    cmd->name = random_bucket_name(rng, a);
+    cmd->props = random_props(rng, a);
+    cmd->patch = random_patch(rng, cmd->props);
+}
+
+static void random_node_change(struct rng *rng, struct arena *a, struct command *cmd)
+{
+    cmd->name = pick_id(rng, a, rng_below(rng, 4) == 0 ? "p" : "t", 9);
+    cmd->node_state = (enum node_state)rng_below(rng, NODE_DECOMMISSIONING + 1);
+    cmd->absent = rng_below(rng, 2) == 0;
+}
+
+static void random_job_change(struct rng *rng, const struct cluster_state *s, struct arena *a,
+                              struct command *cmd)
+{
+    if (cmd->kind == CMD_JOB_FORGET)
+        cmd->name = pick_id(rng, a, "srt-", 12);
+    else
+        cmd->job = cmd->kind == CMD_JOB_CREATE ? random_new_job(rng, a) : random_job(rng, s, a);
+}
+
+static void random_copies(struct rng *rng, const struct cluster_state *s, struct command *cmd)
+{
+    cmd->placed = s->smap.placed;
+    cmd->lagged = s->smap.lagged;
+    if (cmd->kind == CMD_MOVES_DONE)
+        cmd->placed += rng_below(rng, 4) == 0;
+    else if (cmd->kind == CMD_LAG_DONE)
+        cmd->lagged += rng_below(rng, 4) == 0;
+    else if (cmd->kind == CMD_COPIES_FILLED)
+        cmd->raised = rng_below(rng, s->bmd.version + 1);
+    else if (s->bmd.count > 0)
+        cmd->fence = lower_fence(s, &s->bmd.buckets[rng_below(rng, s->bmd.count)]);
+}
+
 struct command random_command(struct rng *rng, const struct cluster_state *s, struct arena *a)
 {
-    struct command cmd = {
-        .kind = (enum command_kind)rng_below(rng, CMD_RESTORE),
-        .wall_ms = (int64_t)rng_below(rng, 1000000),
-    };
+    struct command cmd = {.kind = (enum command_kind)rng_below(rng, CMD_RESTORE),
+                          .wall_ms = (int64_t)rng_below(rng, 1000000)};
     switch (cmd.kind) {
     case CMD_TERM_BEGIN:
         cmd.node = random_node(rng, a, rng_below(rng, 8) != 0);
@@ -198,49 +238,31 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
     case CMD_NODE_STATE:
     case CMD_NODE_ABSENT:
     case CMD_NODE_REMOVE:
-        cmd.name = pick_id(rng, a, rng_below(rng, 4) == 0 ? "p" : "t", 9);
-        cmd.node_state = (enum node_state)rng_below(rng, NODE_DECOMMISSIONING + 1);
-        cmd.absent = rng_below(rng, 2) == 0;
+        random_node_change(rng, a, &cmd);
         break;
     case CMD_BUCKET_CREATE:
     case CMD_BUCKET_DESTROY:
     case CMD_BUCKET_PROPS:
         cmd.actor = random_actor(rng, s);
-        cmd.name = rng_below(rng, 16) == 0 ? "-no" : pick_id(rng, a, "b", 20);
-        cmd.props = random_props(rng, a);
-        cmd.patch = random_patch(rng, cmd.props);
+        random_bucket(rng, a, &cmd);
         break;
     case CMD_BUCKET_RENAME:
         cmd.name = pick_id(rng, a, "b", 20);
-        cmd.text = rng_below(rng, 16) == 0 ? "-no" : pick_id(rng, a, "b", 20);
+        cmd.text = random_bucket_name(rng, a);
         break;
     case CMD_CONFIG_SET:
         random_config(rng, a, &cmd);
         break;
     case CMD_JOB_CREATE:
-        cmd.job = random_new_job(rng, a);
-        break;
     case CMD_JOB_UPDATE:
-        cmd.job = random_job(rng, s, a);
-        break;
     case CMD_JOB_FORGET:
-        cmd.name = pick_id(rng, a, "srt-", 12);
+        random_job_change(rng, s, a, &cmd);
         break;
     case CMD_MOVES_DONE:
-        cmd.placed = s->smap.placed + (rng_below(rng, 4) == 0);
-        break;
     case CMD_LAG_DONE:
-        cmd.placed = s->smap.placed;
-        cmd.lagged = s->smap.lagged + (rng_below(rng, 4) == 0);
-        break;
     case CMD_COPIES_LOWERED:
-        if (s->bmd.count > 0)
-            cmd.fence = lower_fence(s, &s->bmd.buckets[rng_below(rng, s->bmd.count)]);
-        break;
     case CMD_COPIES_FILLED:
-        cmd.raised = rng_below(rng, s->bmd.version + 1);
-        cmd.placed = s->smap.placed;
-        cmd.lagged = s->smap.lagged;
+        random_copies(rng, s, &cmd);
         break;
     case CMD_USER_ADD:
     case CMD_USER_CHANGE:

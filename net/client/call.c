@@ -102,7 +102,7 @@ void call_fail(struct call *c, int code, const char *why)
             error_set(&c->result.err, code, "%s %s: %s", http_method_name(c->method), c->url, why);
 }
 
-/* --- its signature, and the list that it is in ------------------------------------------------- */
+/* --- its signature, and the list that it is in ------------------------------------------------ */
 
 void call_add_signature(struct call *c, const char *line)
 {

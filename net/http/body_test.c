@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "common/jsonx.h"
 #include "common/mem.h"
 #include "io/pool.h"
 #include "net/http/pipe.h"
@@ -258,13 +257,6 @@ static void put(struct wire *w, const char *target, uint64_t len, bool chunked, 
     assert_int_equal(r->status, status);
 }
 
-static void assert_code(struct wire_reply *r, const char *code)
-{
-    _cleanup_json_ json_t *doc = NULL;
-    assert_int_equal(json_parse(r->body.data, r->body.len, &doc, NULL), 0);
-    assert_string_equal(json_string_value(json_object_get(doc, "code")), code);
-}
-
 static void wait_for(atomic_uint *counter, unsigned value)
 {
     for (uint64_t end = clock_ms() + 20000; *counter != value && clock_ms() < end;)
@@ -323,7 +315,7 @@ static void test_too_large(void **state)
     struct wire_reply r;
     struct wire w = wire_open(fx.port); /* a little too large: the connection goes on */
     put(&w, "/collect", 100001, false, 413, &r);
-    assert_code(&r, "too_large");
+    wire_assert_code(&r, "too_large");
     wire_reply_done(&r);
     wire_close(&w);
 
@@ -331,7 +323,7 @@ static void test_too_large(void **state)
     put_head(&w, "/collect", 1ull << 40, false, "");
     wire_read(&w, false, &r);
     assert_int_equal(r.status, 413);
-    assert_code(&r, "too_large");
+    wire_assert_code(&r, "too_large");
     assert_string_equal(wire_header(&r, "Connection"), "close");
     wire_reply_done(&r);
     wire_close(&w);
@@ -341,7 +333,7 @@ static void test_too_large(void **state)
     send_pattern(&w, 10000000, true);
     wire_read(&w, false, &r);
     assert_int_equal(r.status, 413);
-    assert_code(&r, "too_large");
+    wire_assert_code(&r, "too_large");
     wire_reply_done(&r);
     wire_close(&w);
 }
@@ -367,7 +359,7 @@ static void test_collected_bodies_together(void **state)
     send_pattern(&w, LEN, false); /* refused before all of it is sent, or after */
     wire_read(&w, false, &r);
     assert_int_equal(r.status, 503);
-    assert_code(&r, "overloaded");
+    wire_assert_code(&r, "overloaded");
     wire_reply_done(&r);
     wire_close(&w);
     for (int i = 0; i < MANY; i++) {
@@ -391,7 +383,7 @@ static void test_short_unwanted_body_keeps_the_connection(void **state)
     for (int i = 0; i < 20; i++) {
         struct wire_reply r;
         put(&w, i % 2 == 0 ? "/refuse" : "/nowhere", 1000 + (uint64_t)i * 3000, false, 404, &r);
-        assert_code(&r, i % 2 == 0 ? "bucket_not_found" : "no_such_route");
+        wire_assert_code(&r, i % 2 == 0 ? "bucket_not_found" : "no_such_route");
         assert_null(wire_header(&r, "Connection"));
         wire_reply_done(&r);
         put(&w, "/collect", 10, false, 200, &r);
@@ -415,7 +407,7 @@ static void test_reply_survives_a_long_unwanted_body(void **state)
         wire_read(&w, false, &r);
         assert_int_equal(r.status, i % 4 == 0 ? 404 : 507);
         assert_true(r.complete);
-        assert_code(&r, i % 4 == 0 ? "bucket_not_found" : "no_space");
+        wire_assert_code(&r, i % 4 == 0 ? "bucket_not_found" : "no_space");
         assert_string_equal(wire_header(&r, "Connection"), "close");
         wire_reply_done(&r);
         assert_false(wire_is_open(&w));
@@ -432,7 +424,7 @@ static void test_reply_near_the_end_keeps_the_connection(void **state)
         struct wire_reply r;
         put(&w, i % 2 == 0 ? "/take?fail_at=200000" : "/take?fail_at=200000&elsewhere", 230000,
             false, 507, &r);
-        assert_code(&r, "no_space");
+        wire_assert_code(&r, "no_space");
         assert_null(wire_header(&r, "Connection"));
         wire_reply_done(&r);
     }

@@ -34,6 +34,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "net/http/conn_input.h"
 #include "net/http/conn_wire.h"
 #include "net/http/head.h"
 #include "net/http/reactor_lists.h"
@@ -71,67 +72,6 @@ bool conn_rouse(struct conn *c)
 }
 
 const struct request_link conn_request_link = {.sleep = conn_sleep, .wake = conn_wake};
-
-/* --- input ------------------------------------------------------------------------------------ */
-
-static void conn_borrow_input(struct conn *c)
-{
-    c->in = c->reactor->input;
-    if (c->saved == NULL)
-        return;
-    memcpy(c->in, c->saved, c->in_len);
-    free(steal(c->saved));
-}
-
-static void conn_return_input(struct conn *c)
-{
-    if (c->in_len > 0) {
-        c->saved = xmalloc(c->in_len);
-        memcpy(c->saved, c->in, c->in_len);
-    }
-    c->in = NULL;
-}
-
-static void conn_consume(struct conn *c, size_t len)
-{
-    assert(len <= c->in_len);
-    c->in += len;
-    c->in_len -= len;
-}
-
-/* What is left goes to the beginning, so that there is room behind it. */
-static size_t conn_make_room(struct conn *c)
-{
-    if (c->in != c->reactor->input) {
-        memmove(c->reactor->input, c->in, c->in_len);
-        c->in = c->reactor->input;
-    }
-    return REACTOR_INPUT_BYTES - c->in_len;
-}
-
-/* Under TLS a read may bring what has to be answered: that goes out before more is read. */
-static enum conn_verdict conn_read(struct conn *c)
-{
-    if (c->out.len > 0 && wire_flush(c) == CONN_CLOSE)
-        return CONN_CLOSE;
-    if (!c->readable || c->out.len > 0)
-        return CONN_WAIT;
-    size_t room = conn_make_room(c);
-    assert(room > 0);
-    ssize_t n = wire_recv(c, c->in + c->in_len, room);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-        return CONN_CLOSE;
-    if (wire_is_drained(c, n, room))
-        c->readable = false; /* empty; what comes from now on is a new event */
-    if (n > 0) {
-        c->in_len += (size_t)n;
-        c->budget -= (size_t)n < c->budget ? (size_t)n : c->budget;
-        return CONN_AGAIN;
-    }
-    if (c->out.len > 0 && wire_flush(c) == CONN_CLOSE)
-        return CONN_CLOSE;
-    return c->readable ? CONN_AGAIN : CONN_WAIT;
-}
 
 /* --- the head --------------------------------------------------------------------------------- */
 
@@ -220,7 +160,7 @@ static enum conn_verdict conn_begin_request(struct conn *c, size_t len)
     conn_new_request(c);
     char *text = arena_bytes(c->req->arena, len);
     memcpy(text, c->in, len);
-    conn_consume(c, len);
+    conn_input_consume(c, len);
     c->head_scanned = 0;
     c->head_begun = false;
     c->budget -= CONN_REQUEST_COST < c->budget ? CONN_REQUEST_COST : c->budget;
@@ -256,7 +196,7 @@ static int conn_head_too_large(const struct conn *c, struct error *err)
 static bool conn_skip_empty_lines(struct conn *c)
 {
     while (c->head_scanned == 0 && c->in_len >= 2 && memcmp(c->in, "\r\n", 2) == 0)
-        conn_consume(c, 2);
+        conn_input_consume(c, 2);
     return c->in_len > 1 || (c->in_len == 1 && c->in[0] != '\r');
 }
 
@@ -296,7 +236,7 @@ static enum conn_verdict conn_head_step(struct conn *c)
     }
     if (len > 0)
         return conn_begin_request(c, len);
-    enum conn_verdict verdict = conn_read(c);
+    enum conn_verdict verdict = conn_input_read(c);
     conn_note_head(c);
     return verdict;
 }
@@ -319,14 +259,14 @@ static int conn_body_input(struct conn *c, size_t *len, struct error *err)
     ssize_t framing = chunk_next(&c->chunks, c->in, c->in_len, &data, len, err);
     if (framing < 0)
         return (int)framing;
-    conn_consume(c, (size_t)framing);
+    conn_input_consume(c, (size_t)framing);
     return 0;
 }
 
 /* A body that is thrown away is no progress: the idle time bounds all of it. */
 static void conn_body_used(struct conn *c, size_t len)
 {
-    conn_consume(c, len);
+    conn_input_consume(c, len);
     c->continued = true;
     if (c->chunked)
         chunk_used(&c->chunks, len);
@@ -346,7 +286,7 @@ static enum conn_verdict conn_continue(struct conn *c)
 
 static enum conn_verdict conn_read_or_doze(struct conn *c)
 {
-    enum conn_verdict verdict = conn_read(c);
+    enum conn_verdict verdict = conn_input_read(c);
     if (verdict != CONN_WAIT)
         return verdict;
     c->dozing = request_doze(c->req);
@@ -406,7 +346,7 @@ static enum conn_verdict conn_drain_step(struct conn *c)
         return CONN_AGAIN;
     }
     if (len == 0)
-        return conn_read(c);
+        return conn_input_read(c);
     conn_body_used(c, len);
     return CONN_AGAIN;
 }
@@ -432,7 +372,7 @@ static void conn_close_slowly(struct conn *c)
 /* Bytes that are thrown away are no progress: the idle time bounds the whole state. */
 static enum conn_verdict conn_closing_step(struct conn *c)
 {
-    enum conn_verdict verdict = conn_read(c);
+    enum conn_verdict verdict = conn_input_read(c);
     c->in_len = 0;
     return verdict;
 }
@@ -476,7 +416,7 @@ static enum conn_verdict conn_unwanted_step(struct conn *c)
     if (conn_body_ended(c))
         return conn_reply(c);
     if (c->in_len == 0)
-        return conn_read(c);
+        return conn_input_read(c);
     conn_body_used(c, c->in_len < c->body_left ? c->in_len : (size_t)c->body_left);
     return CONN_AGAIN;
 }
@@ -521,10 +461,10 @@ void conn_run(struct conn *c)
 {
     enum conn_verdict verdict = CONN_AGAIN;
     c->budget = CONN_TURN_BYTES;
-    conn_borrow_input(c);
+    conn_input_borrow(c);
     while (verdict == CONN_AGAIN && c->budget > 0)
         verdict = conn_step(c);
-    conn_return_input(c);
+    conn_input_return(c);
     if (verdict == CONN_AGAIN)
         reactor_again(c->reactor, c);
     else if (verdict == CONN_LINGER)

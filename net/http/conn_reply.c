@@ -4,8 +4,8 @@
  * follows (MSG_MORE), so that a reply is one packet when it can be.  Whatever the socket does not
  * take of the head or of a stream's piece stands in `out` until it does; data and files are sent
  * from where they are.  Under TLS pieces of the body are sealed into `out`, the first one of data
- * together with the head.  A body that ends before its announced length closes the connection: it must
- * not look complete. */
+ * together with the head.  A body that ends before its announced length closes the connection: it
+ * must not look complete. */
 #include "net/http/conn.h"
 
 #include <assert.h>

@@ -118,7 +118,7 @@ static int check_stamp(struct http_request *req, const struct http_route *route,
     return 0;
 }
 
-/* --- whom the sender asks for ----------------------------------------------------------------------- */
+/* --- whom the sender asks for ----------------------------------------------------------------- */
 
 /* "ID NAME".  Whoever signs may say it: a node that has the key may do everything. */
 static void take_actor(struct http_request *req)

@@ -1,5 +1,5 @@
-/* A connection too many is told so, and closed: with 503, or where TLS is spoken with an alert, as a
- * handshake would cost more than the refusal.  Both take the descriptor.  Any thread. */
+/* A connection too many is told so, and closed: with 503, or where TLS is spoken with an alert, as
+ * a handshake would cost more than the refusal.  Both take the descriptor.  Any thread. */
 #pragma once
 
 struct http_server;

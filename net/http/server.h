@@ -1,6 +1,6 @@
 /* The HTTP server's seam: requests in, replies out.  Behind it stand the connections: our own on
- * epoll, or libmicrohttpd's; before it the route tables of the daemons (handler.h).  No file outside
- * net/ knows how bytes come and go. */
+ * epoll, or libmicrohttpd's; before it the route tables of the daemons (handler.h).  No file
+ * outside net/ knows how bytes come and go. */
 #pragma once
 
 #include <stddef.h>

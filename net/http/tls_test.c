@@ -240,7 +240,7 @@ static void test_handshakes_give_way(void **state)
         wire_close(&stop[i]);
 }
 
-/* --- requests ---------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static void cork(struct wire *w, int on)
 {

@@ -1,4 +1,5 @@
-/* Certificates for tests: signed by themselves, of an elliptic curve, for "localhost" and 127.0.0.1.
+/* Certificates for tests: signed by themselves, of an elliptic curve, for "localhost" and
+ * 127.0.0.1.
  */
 #pragma once
 

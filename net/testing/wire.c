@@ -238,14 +238,19 @@ void wire_reply_done(struct wire_reply *r)
     buf_done(&r->body);
 }
 
+void wire_assert_code(struct wire_reply *r, const char *code)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    assert_int_equal(json_parse(r->body.data, r->body.len, &doc, NULL), 0);
+    assert_string_equal(json_string_value(json_object_get(doc, "code")), code);
+}
+
 void wire_read_error(struct wire *w, int status, const char *code)
 {
     struct wire_reply r;
     wire_read(w, false, &r);
     assert_int_equal(r.status, status);
-    _cleanup_json_ json_t *doc = NULL;
-    assert_int_equal(json_parse(r.body.data, r.body.len, &doc, NULL), 0);
-    assert_string_equal(json_string_value(json_object_get(doc, "code")), code);
+    wire_assert_code(&r, code);
     if (status == 503)
         assert_string_equal(wire_header(&r, "Retry-After"), "1");
     assert_non_null(wire_header(&r, "X-Request-Id"));

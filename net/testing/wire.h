@@ -37,6 +37,8 @@ void wire_print(struct wire *w, const char *fmt, ...) __attribute__((format(prin
 void wire_read(struct wire *w, bool head_only, struct wire_reply *r);
 /* The next reply is an error of node "n1", with this code and what every error has. */
 void wire_read_error(struct wire *w, int status, const char *code);
+/* The body is an error document with this code. */
+void wire_assert_code(struct wire_reply *r, const char *code);
 /* False: the connection was closed (or reset) before another byte. */
 bool wire_is_open(struct wire *w);
 /* The value of a header, or NULL; valid until the next call. */

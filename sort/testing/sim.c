@@ -10,10 +10,10 @@
 #include "io/bpipe.h"
 #include "io/thread.h"
 #include "sort/local/dirs.h"
-#include "sort/task/task.h"
 #include "sort/task/records.h"
+#include "sort/task/task.h"
+#include "sort/testing/relay.h"
 
-#define RELAY_BYTES 65536
 #define WEIGHT 1024
 #define KEY_MAP_MAX (1024 * 1024 * 1024)
 
@@ -159,79 +159,24 @@ static int sim_open_work_file(void *ctx, int *fd, struct error *err)
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
-/* A thread that stands for the network between two pipes, or between a source and a pipe. */
-struct relay {
+struct relay_thread {
     struct sim *sim;
-    enum sim_point kind;
-    uint64_t number;
-    struct bpipe *from; /* or */
-    struct sort_records *records;
-    struct bpipe *to;
+    struct relay relay;
     pthread_t thread;
-    struct error err;
 };
-
-static ssize_t relay_read(struct relay *r, void *out, size_t max, struct error *err)
-{
-    return r->records != NULL ? sort_records_read(r->records, out, max, err)
-                              : bpipe_read(r->from, out, max, err);
-}
-
-/* How much may still go through, of `n` bytes after `done`. */
-static size_t relay_allow(const struct relay *r, uint64_t done, size_t n)
-{
-    const struct sim_config *c = &r->sim->config;
-    if (c->cut != r->kind || c->cut_stream != r->number || done + n <= c->cut_bytes)
-        return n;
-    return (size_t)(c->cut_bytes - done);
-}
-
-static int relay_copy(struct relay *r, struct error *err)
-{
-    _cleanup_free_ char *buffer = xmalloc(RELAY_BYTES);
-    uint64_t done = 0;
-    for (;;) {
-        ssize_t n = relay_read(r, buffer, RELAY_BYTES, err);
-        if (n <= 0)
-            return (int)n;
-        size_t allowed = relay_allow(r, done, (size_t)n);
-        int rc = allowed > 0 ? bpipe_write(r->to, buffer, allowed, err) : 0;
-        if (rc == 0 && allowed < (size_t)n)
-            rc = error_set(err, E_NET, "the stream was cut");
-        if (rc != 0)
-            return rc;
-        done += (uint64_t)n;
-        struct kind *k = &r->sim->kinds[r->kind];
-        unsigned long long longest = atomic_load(&k->longest);
-        while (done > longest && !atomic_compare_exchange_weak(&k->longest, &longest, done))
-            ;
-    }
-}
-
-static void relay_work(struct relay *r)
-{
-    relay_copy(r, &r->err);
-    bpipe_finish(r->to, r->err.code != 0 ? &r->err : NULL);
-    bpipe_unref(r->to);
-    if (r->from != NULL) {
-        if (r->err.code != 0)
-            bpipe_cancel(r->from, &r->err);
-        bpipe_unref(r->from);
-    }
-    sort_records_free(r->records);
-}
 
 static void *relay_main(void *arg)
 {
-    relay_work(arg);
+    struct relay_thread *r = arg;
+    relay_run(&r->relay);
     return NULL;
 }
 
 static void *relay_main_alone(void *arg)
 {
-    struct relay *r = arg;
+    struct relay_thread *r = arg;
     struct sim *s = r->sim;
-    relay_work(r);
+    relay_run(&r->relay);
     free(r);
     pthread_mutex_lock(&s->lock);
     s->relays--;
@@ -240,13 +185,16 @@ static void *relay_main_alone(void *arg)
     return NULL;
 }
 
-static struct relay *relay_new(struct sim *s, enum sim_point kind)
+static struct relay_thread *relay_new(struct sim *s, enum sim_point kind)
 {
-    struct relay *r = xcalloc(1, sizeof *r);
+    const struct sim_config *c = &s->config;
+    uint64_t number = atomic_fetch_add(&s->kinds[kind].streams, 1) + 1;
+    bool is_cut = c->cut == kind && c->cut_stream == number;
+    struct relay_thread *r = xcalloc(1, sizeof *r);
     r->sim = s;
-    r->kind = kind;
-    r->number = atomic_fetch_add(&s->kinds[kind].streams, 1) + 1;
-    r->to = bpipe_new(s->config.pipe_bytes);
+    r->relay = (struct relay){.to = bpipe_new(c->pipe_bytes),
+                              .cut_at = is_cut ? c->cut_bytes : UINT64_MAX,
+                              .longest = &s->kinds[kind].longest};
     return r;
 }
 
@@ -264,15 +212,15 @@ static int sim_send_begin(void *ctx, unsigned to, enum sort_channel channel, str
     int rc = sim_pass(n, kind, err);
     if (rc != 0)
         return rc;
-    struct relay *r = relay_new(n->sim, kind);
-    rc = sort_task_receive(n->sim->nodes[to].task, n->number, channel, r->to, err);
+    struct relay_thread *r = relay_new(n->sim, kind);
+    rc = sort_task_receive(n->sim->nodes[to].task, n->number, channel, r->relay.to, err);
     if (rc != 0) {
-        bpipe_unref(r->to);
+        bpipe_unref(r->relay.to);
         free(r);
         return rc;
     }
     *pipe = bpipe_new(n->sim->config.pipe_bytes);
-    r->from = bpipe_ref(*pipe);
+    r->relay.from = bpipe_ref(*pipe);
     rc = thread_start("sim-relay", relay_main, r, &r->thread, err);
     if (rc != 0)
         abort(); /* no test goes on without threads */
@@ -283,11 +231,11 @@ static int sim_send_begin(void *ctx, unsigned to, enum sort_channel channel, str
 static int sim_send_end(void *ctx, void *handle, struct error *err)
 {
     (void)ctx;
-    struct relay *r = handle;
+    struct relay_thread *r = handle;
     pthread_join(r->thread, NULL);
-    int rc = r->err.code;
+    int rc = r->relay.err.code;
     if (rc != 0)
-        error_set(err, rc, "%s", r->err.message);
+        error_set(err, rc, "%s", r->relay.err.message);
     free(r);
     return rc;
 }
@@ -302,9 +250,9 @@ static int sim_fetch(void *ctx, unsigned from, const void *request, size_t len, 
         rc = sort_task_records(n->sim->nodes[from].task, request, len, &records, err);
     if (rc != 0)
         return rc;
-    struct relay *r = relay_new(n->sim, SIM_FETCH);
-    r->records = records;
-    *pipe = bpipe_ref(r->to);
+    struct relay_thread *r = relay_new(n->sim, SIM_FETCH);
+    r->relay.records = records;
+    *pipe = bpipe_ref(r->relay.to);
     pthread_mutex_lock(&n->sim->lock);
     n->sim->relays++;
     pthread_mutex_unlock(&n->sim->lock);

@@ -1,5 +1,6 @@
 /* Who wants changes: buckets with names of their own, settings, users, jobs.  What is in
- * doubt is repeated, by another proxy, until there is an answer; what was told as not made is not. */
+ * doubt is repeated, by another proxy, until there is an answer; what was told as not made is
+ * not. */
 #include <stdio.h>
 #include <string.h>
 

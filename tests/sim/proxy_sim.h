@@ -76,6 +76,8 @@ struct proxy_sim {
 bool proxy_leads(const struct proxy_sim *p);
 void proxy_put_in_force(struct proxy_sim *p, const struct cluster_state *s);
 void proxy_resign(struct proxy_sim *p);
+/* One turn of the thread that stands for election; arg: the proxy. */
+void proxy_election_run(struct world *w, void *arg);
 void proxy_follow(struct proxy_sim *p, bool follows);
 struct node proxy_node(const struct proxy_sim *p, char url[static 24]);
 void proxy_role_changed(struct proxy_sim *p);
