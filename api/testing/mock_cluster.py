@@ -26,7 +26,6 @@ A step of a plan applies to the first request that matches (`at`: proxy or targe
     stall    wait `seconds` before the reply (the wait ends early when the mock is closed)
     garbage  reply with a body that is not JSON
 """
-import hashlib
 import http.server
 import json
 import re
@@ -37,38 +36,7 @@ import threading
 import urllib.parse
 
 import mock_auth
-
-try:
-    import ctypes
-    import ctypes.util
-
-    _xxhash = ctypes.CDLL(ctypes.util.find_library("xxhash") or "libxxhash.so.0")
-    _xxhash.XXH3_64bits.restype = ctypes.c_uint64
-    _xxhash.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
-
-    def checksum(data):
-        return {"type": "xxh3", "value": "%016x" % _xxhash.XXH3_64bits(data, len(data))}
-except OSError:
-
-    def checksum(data):
-        return {"type": "sha256", "value": hashlib.sha256(data).hexdigest()}
-
-
-class Object:
-    counter = 0
-
-    def __init__(self, data, content_type=None, meta=None):
-        Object.counter += 1
-        self.data = data
-        self.content_type = content_type or "application/octet-stream"
-        self.meta = meta or {}
-        self.version = "1.1.%d" % Object.counter
-        self.modified = 1700000000
-        self.checksum = checksum(data)
-
-    @property
-    def etag(self):
-        return '"%s"' % self.version
+from mock_objects import Object
 
 
 class Failure(Exception):

@@ -170,20 +170,42 @@ static int url_take(struct load *load, const char *text, struct error *err)
     return 0;
 }
 
+static int mode_take(struct load *load, const char *text, struct error *err)
+{
+    static const char *const modes[] = {"get", "put", "mixed"};
+    unsigned value = 0;
+    int rc = choose("mode", text, modes, 3, &value, err);
+    load->mode = (enum load_mode)value;
+    return rc;
+}
+
+static int redirect_take(struct load *load, const char *text, struct error *err)
+{
+    static const char *const redirects[] = {"none", "follow", "cache"};
+    unsigned value = 0;
+    int rc = choose("redirect", text, redirects, 3, &value, err);
+    load->redirect = (enum load_redirect)value;
+    return rc;
+}
+
+static int pid_take(struct load_options *out, const char *text, struct error *err)
+{
+    unsigned value = 0;
+    if (out->pid_count == LOAD_PIDS_MAX)
+        return error_set(err, E_INVALID, "--pid: more than %d", LOAD_PIDS_MAX);
+    int rc = parse_unsigned("pid", text, 1, INT32_MAX, &value, err);
+    out->pids[out->pid_count++] = (pid_t)value;
+    return rc;
+}
+
 static int option_take(int id, const char *text, struct load *load, struct load_options *out,
                        struct error *err)
 {
-    static const char *const modes[] = {"get", "put", "mixed"};
-    static const char *const redirects[] = {"none", "follow", "cache"};
-    unsigned value = 0;
-    int rc;
     switch (id) {
     case OPT_URL:
         return url_take(load, text, err);
     case OPT_MODE:
-        rc = choose("mode", text, modes, 3, &value, err);
-        load->mode = (enum load_mode)value;
-        return rc;
+        return mode_take(load, text, err);
     case OPT_PATH:
         return path_add(load, text, strlen(text), err);
     case OPT_PATHS:
@@ -210,9 +232,7 @@ static int option_take(int id, const char *text, struct load *load, struct load_
     case OPT_TIMEOUT:
         return parse_duration_ms(text, &load->timeout_ms, err);
     case OPT_REDIRECT:
-        rc = choose("redirect", text, redirects, 3, &value, err);
-        load->redirect = (enum load_redirect)value;
-        return rc;
+        return redirect_take(load, text, err);
     case OPT_HEADER:
         return header_add(load, text, err);
     case OPT_EXPECT:
@@ -225,11 +245,7 @@ static int option_take(int id, const char *text, struct load *load, struct load_
         load->zeros = true;
         return 0;
     case OPT_PID:
-        if (out->pid_count == LOAD_PIDS_MAX)
-            return error_set(err, E_INVALID, "--pid: more than %d", LOAD_PIDS_MAX);
-        rc = parse_unsigned("pid", text, 1, INT32_MAX, &value, err);
-        out->pids[out->pid_count++] = (pid_t)value;
-        return rc;
+        return pid_take(out, text, err);
     case OPT_HELP:
         out->help = true;
         return 0;

@@ -7,29 +7,23 @@ writes.
         s3.count("a/b")                       # requests for the key so far
 
 It runs in threads of the test's own process, on a free port of 127.0.0.1.  Signatures (Version 4)
-are
-computed here once more, from Amazon's description and not from the code that is tested; a request
-without a right one is 403.  Without keys nothing is signed.  With plain=True it is an HTTP server:
+are computed here once more, from Amazon's description and not from the code that is tested; a
+request without a right one is 403.  Without keys nothing is signed.  With plain=True it is an HTTP server:
 the path is the name.
 
 Objects are written, deleted, written in parts and listed as S3 has it; Content-MD5 is compared, and
-what
-was signed of a body, too.  written() says what has been put, in order; uploads() which uploads in
-parts
-are open.  With page_max a list's pages have no more names than that.  Objects larger than copy_max
-are copied in
-parts alone.
+what was signed of a body, too.  written() says what has been put, in order; uploads() which uploads
+in parts are open.  With page_max a list's pages have no more names than that.  Objects larger than
+copy_max are copied in parts alone.
 
 Faults of one answer, in the order of fail() calls, each once; `method`, `part` and `first` (where
-its range begins)
-say of which request (default: the next one for the key):
+its range begins) say of which request (default: the next one for the key):
 
     status=503, retry_after="1"   an error document, and that header
     code="ExpiredToken"           the document's code
     raw_cut=N         the connection is reset after N bytes of the answer, its head counted
     cut_at=N          the connection is reset after N bytes of the body; who has not read them, or
-    the
-                      head, by then does not get them
+                      the head, by then does not get them
     short=N           N bytes too few, and a clean end of the connection
     flip=True         one bit of the body is another one
     etag='"x"'        another entity tag
@@ -48,8 +42,7 @@ say of which request (default: the next one for the key):
     trickle=SECONDS   each KiB of the body takes so long
     encoding="gzip"   that is its Content-Encoding, whatever the bytes
     no_tag=True       no entity tag; Last-Modified alone tells versions apart.  Of the end of an
-    upload in parts: an
-                      empty one, as Ceph's
+                      upload in parts: an empty one, as Ceph's
     modified=SECONDS  Last-Modified
     no_conditions=True  If-None-Match and If-Modified-Since are passed over
 """
@@ -65,6 +58,7 @@ import threading
 import urllib.parse
 import xml.sax.saxutils
 
+import s3_list
 import sigv4
 from fake_http import Cutter, InjectedError, Noughts, Refused, Server  # noqa: F401
 
@@ -353,22 +347,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         token = query.get("continuation-token")
         after = token if token is not None else query.get("start-after", "")
         page, more = service.page(bucket, prefix, delimiter, after, token is not None, limit)
-        body = ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
-                "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">")
-        for name, is_prefix in page:
-            if is_prefix:
-                body += f"<CommonPrefixes><Prefix>{quote(name)}</Prefix></CommonPrefixes>"
-                continue
-            etag = xml.sax.saxutils.escape(service.etag(bucket, name), {'"': "&quot;"})
-            body += (
-                f"<Contents><Key>{quote(name)}</Key><LastModified>2023-11-14T22:13:20.000Z"
-                f"</LastModified><ETag>{etag}</ETag><Size>{len(service.get(bucket, name))}</Size>"
-                f"<Owner><ID>x</ID></Owner></Contents>")
-        body += f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>"
-        if more:
-            last = xml.sax.saxutils.escape(page[-1][0])
-            body += f"<NextContinuationToken>{last}</NextContinuationToken>"
-        self.send_whole(200, (body + "</ListBucketResult>").encode(),
+        entries = [(name, None if is_prefix else (service.etag(bucket, name),
+                                                  len(service.get(bucket, name))))
+                   for name, is_prefix in page]
+        body = s3_list.document(entries, more, quote)
+        self.send_whole(200, body.encode(),
                         {"Content-Type": "application/xml"})
 
 
@@ -502,33 +485,14 @@ class FakeS3:
         with self.lock:
             self.objects[bucket], self.counted[bucket] = {}, count
 
-    def page_of_many(self, count, after, limit):
-        first = int(after) + 1 if after else 0
-        names = [(f"{i:09d}", False) for i in range(first, min(count, first + limit))]
-        return names, first + limit < count
-
     def page(self, bucket, prefix, delimiter, after, from_token, limit):
-        """Items (name, is it a common prefix) greater than `after`; with a token, behind that
-        item."""
         if bucket in self.counted:
-            return self.page_of_many(self.counted[bucket], after, limit)
+            return s3_list.page_of_many(self.counted[bucket], after, limit)
         with self.lock:
             if bucket not in self.objects:
                 raise Refused(404, "NoSuchBucket", "The specified bucket does not exist")
             names = sorted(self.objects[bucket], key=str.encode)
-        page, last = [], None
-        for name in names:
-            if not name.startswith(prefix) or name.encode() <= after.encode():
-                continue
-            cut = name.find(delimiter, len(prefix)) if delimiter else -1
-            item = (name, False) if cut < 0 else (name[:cut + len(delimiter)], True)
-            if item == last or (from_token and item == (after, True)):
-                continue
-            if len(page) == limit:
-                return page, True
-            page.append(item)
-            last = item
-        return page, False
+        return s3_list.page_of(names, prefix, delimiter, after, from_token, limit)
 
     def etag(self, bucket, key):
         data = self.get(bucket, key)

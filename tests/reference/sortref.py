@@ -4,9 +4,9 @@
     sortref.py SPEC.json INPUT_DIR OUTPUT_DIR
     sortref.py --verify SPEC.json INPUT_DIR OUTPUT_DIR    compares instead of writing
 
-Written from docs/reference/sort-spec.md and sort-definitions.md, on Python's tarfile; it shares
-no line and no idea of data structure with the C code: every record is in one list, sorted by one call of sorted(), its
-bytes being where the input file is mapped.
+Written from docs/reference/sort-spec.md and sort-definitions.md, on Python's tarfile; it shares no
+line and no idea of data structure with the C code: every record is in one list, sorted by one call
+of sorted(), its bytes being where the input file is mapped.
 
 The spec is the body of POST /v1/sort.  Buckets do not matter here: INPUT_DIR holds the shards,
 their names being paths below it.  Without output_shard_size and with `seed` absent a shuffle cannot
@@ -29,54 +29,11 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 import formats  # noqa: E402
 from formats import SortError, padded  # noqa: E402
+from sortref_compare import compare_output, files_below  # noqa: E402
+from sortref_keymap import read_key_map  # noqa: E402
+from sortref_names import output_extension, record_key, template_names, with_extension  # noqa: E402
 
 BLOCK = 512
-
-
-# --- templates -----------------------------------------------------------------------------------
-
-def bash_names(text):
-    """'s-{0..100..2}-{a}.tar': ranges count like an odometer."""
-    parts = re.split(r"(\{\d+\.\.\d+(?:\.\.\d+)?\})", text)
-    choices = []
-    for part in parts:
-        m = re.fullmatch(r"\{(\d+)\.\.(\d+)(?:\.\.(\d+))?\}", part)
-        if not m:
-            choices.append([part])
-            continue
-        width = min(len(m[1]), len(m[2]))
-        step = int(m[3] or 1)
-        choices.append([str(i).zfill(width) for i in range(int(m[1]), int(m[2]) + 1, step)])
-    return map("".join, itertools.product(*choices))
-
-
-def at_names(text):
-    """'s-@0999.tar': from 0 to the number."""
-    choices = [[part] if i % 2 == 0
-               else [str(n).zfill(len(part)) for n in range(int(part) + 1)]
-               for i, part in enumerate(re.split(r"@(\d+)", text))]
-    return map("".join, itertools.product(*choices))
-
-
-def fmt_names(text):
-    """'s-%06d.tar': without an end."""
-    before, width, after = re.fullmatch(r"(.*?)%(0\d+)?d(.*)", text, re.S).groups()
-    return (before + str(i).zfill(int(width or 0)) + after for i in itertools.count())
-
-
-def template_names(text):
-    """An iterator over a template's names; None for a prefix."""
-    if "{" in text:
-        return bash_names(text)
-    if "@" in text:
-        return at_names(text)
-    if "%" in text:
-        return fmt_names(text)
-    return None
-
-
-def with_extension(names, extension):
-    return (n if n.endswith(extension) else n + extension for n in names)
 
 
 # --- input ---------------------------------------------------------------------------------------
@@ -97,12 +54,6 @@ class Record:
 
 def raw_name(text):
     return text.encode("utf-8", "surrogateescape")
-
-
-def record_key(path, key_rule):
-    directory, slash, base = path.rpartition(b"/")
-    parts = base.split(b".", 1) if key_rule == "first_dot" else base.rsplit(b".", 1)
-    return directory + slash + parts[0]
 
 
 def pax_records(payload):
@@ -201,12 +152,6 @@ def shard_records(shard, place, data, spec):
         owners[path] = key
     return [Record(key, shard, place, position, list(members.values()))
             for position, (key, members) in enumerate(records.items())]
-
-
-def files_below(directory):
-    for at, _, files in os.walk(directory):
-        for name in files:
-            yield os.path.relpath(os.path.join(at, name), directory)
 
 
 def map_file(path):
@@ -317,92 +262,6 @@ def read_records(spec, directory, key_map=None):
         raise SortError("shard_missing", missing[0])
     return [record for place, name, path in shards if os.path.exists(path)
             for record in read_shard(spec, name, place, path, key_map)]
-
-
-# --- external key map ----------------------------------------------------------------------------
-
-class KeyMap:
-    """Which format of names each record goes to."""
-
-    def __init__(self, spec, text):
-        self.spec = spec
-        self.formats = []   # as they first appear
-        self.exact = {}     # name: number of a format
-        self.patterns = []  # (compiled, number)
-        entries = json_entries if text.lstrip(b" \t\r\n").startswith(b"{") else line_entries
-        for entry in entries(text, (spec.get("ekm_file_sep") or "\t").encode()):
-            if not (entry and self.add(*entry)) and \
-                    spec.get("ekm_malformed_line", "abort") == "abort":
-                raise SortError("invalid_spec", f"external key map: {entry}")
-
-    def add(self, key, text):
-        """False where that is malformed."""
-        number = self.format_number(text) if key else None
-        kind = self.spec.get("ekm_keys") or "auto"
-        if number is None:
-            return False
-        if kind == "regex" or kind == "auto" and any(c in key for c in b"\\^$*+?()[]{}|"):
-            return self.add_pattern(key, number)
-        if self.spec.get("key_rule", "first_dot") == "first_dot":
-            key = record_key(key, "first_dot")
-        return self.exact.setdefault(key, number) == number
-
-    def add_pattern(self, key, number):
-        # '$' is the very end here, not before a last line feed.
-        text = re.sub(rb"\\.|\$", lambda m: rb"\Z" if m[0] == b"$" else m[0], key, flags=re.S)
-        try:
-            self.patterns.append((re.compile(text), number))
-        except re.error:
-            return False
-        return True
-
-    def format_number(self, text):
-        text = text.decode()
-        extension = output_extension(self.spec)
-        known = formats_of(text)
-        if template_names(text) is None or known not in (None, extension):
-            return None
-        text = text if known else text + extension
-        if text not in self.formats:
-            self.formats.append(text)
-        return self.formats.index(text)
-
-    def find(self, name):
-        """None where there is none."""
-        if name in self.exact:
-            return self.exact[name]
-        found = {number for pattern, number in self.patterns if pattern.search(name)}
-        if len(found) > 1:
-            raise SortError("invalid_spec", f"external key map: {name} goes to several formats")
-        return found.pop() if found else None
-
-
-def line_entries(text, separator):
-    """(key, format) of each line, or None."""
-    for line in text.split(b"\n"):
-        line = line.removesuffix(b"\r")
-        if line.strip(b" \t\r"):
-            parts = line.split(separator)
-            yield parts if len(parts) == 2 else None
-
-
-def json_entries(text, _):
-    try:
-        doc = json.loads(text, object_pairs_hook=list)
-    except ValueError as e:
-        raise SortError("invalid_spec", f"external key map: {e}") from e
-    for form, keys in doc:
-        for key in keys:
-            yield key.encode(), form.encode()
-
-
-def read_key_map(spec, directory):
-    """None where the request has none.  It is a file beside the shards."""
-    if not spec.get("ekm_file"):
-        return None
-    name = spec["ekm_file"].split("://")[1].partition("/")[2]
-    with open(os.path.join(directory, name), "rb") as f:
-        return KeyMap(spec, f.read())
 
 
 def with_groups(records, key_map, spec):
@@ -524,10 +383,6 @@ def check_repeats(name, records, policy):
         raise SortError("duplicate_record", f"{name}: a record name comes twice")
 
 
-def output_extension(spec):
-    return spec.get("output_extension") or spec.get("input_extension") or ".tar"
-
-
 def sort_dataset(spec, directory):
     """Yields (name, bytes) of each output; every shard has its name before any is made."""
     shards = list(plan_shards(spec, directory))
@@ -614,83 +469,6 @@ def write_output(spec, input_dir, output_dir):
             f.write(data)
         count += 1
     return count
-
-
-# --- comparing -----------------------------------------------------------------------------------
-
-def member_facts(data):
-    """Everything that tarfile says of each member of an archive, and its contents."""
-    if not data:
-        return []
-    facts = []
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:", encoding="utf-8",
-                      errors="surrogateescape") as tar:
-        for info in tar:
-            fact = info.get_info()
-            fact["pax_headers"] = dict(info.pax_headers)
-            fact["contents"] = tar.extractfile(info).read() if info.isreg() else None
-            facts.append(fact)
-    return facts
-
-
-def compare_file(name, extension, got, wanted):
-    """A sentence on the first difference, or None."""
-    try:
-        got, wanted = formats.facts(extension, got), formats.facts(extension, wanted)
-    except SortError as e:
-        return f"{name}: cannot be read: {e}"
-    if extension in formats.COMPRESS:
-        return compare_shard(name, got, wanted)
-    if got == wanted:
-        return None
-    at = next((i for i, (x, y) in enumerate(zip(got, wanted)) if x != y),
-              min(len(got), len(wanted)))
-    return (f"{name}: number {at} of {len(got)} and {len(wanted)} is {str(got[at:at + 1])[:300]} "
-            f"instead of {str(wanted[at:at + 1])[:300]}")
-
-
-def compare_shard(name, got, wanted):
-    """A sentence on the first difference, or None."""
-    ours, theirs = member_facts(wanted), member_facts(got)
-    for i, (a, b) in enumerate(itertools.zip_longest(ours, theirs)):
-        if a is None or b is None:
-            return f"{name}: {len(theirs)} members instead of {len(ours)}"
-        for field, value in a.items():
-            if b.get(field) != value:
-                return (f"{name}: member {i} '{a['name']}': {field} is {str(b.get(field))[:200]!r} "
-                        f"instead of {str(value)[:200]!r}")
-    if got != wanted:
-        at = next((i for i, (x, y) in enumerate(zip(got, wanted)) if x != y),
-                  min(len(got), len(wanted)))
-        return f"{name}: members agree, but byte {at} differs ({len(got)} and {len(wanted)} bytes)"
-    return None
-
-
-def compare_output_file(name, got, wanted):
-    """Of a shard, or of an index."""
-    if name.endswith(".json"):
-        got, wanted = json.loads(got), json.loads(wanted)
-    if not name.endswith((".json", ".idx")):
-        return compare_file(name, formats_of(name), got, wanted)
-    return None if got == wanted else f"{name}: it is {got} instead of {wanted}"[:2000]
-
-
-def formats_of(name):
-    return max((e for e in formats.EXTENSIONS if name.endswith(e)), key=len, default=None)
-
-
-def compare_output(wanted, directory):
-    """A sentence on the first difference between [(name, bytes)] and a directory, or None."""
-    left = set(files_below(directory))
-    for name, data in wanted:
-        if name not in left:
-            return f"shard {name} is missing; there are {sorted(left)[:5]}"
-        left.remove(name)
-        with open(os.path.join(directory, name), "rb") as f:
-            difference = compare_output_file(name, f.read(), data)
-        if difference:
-            return difference
-    return f"shards that should not be: {sorted(left)[:5]}" if left else None
 
 
 def main(args):

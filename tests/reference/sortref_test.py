@@ -15,6 +15,8 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 import make_dataset  # noqa: E402
 import sortref  # noqa: E402
+import sortref_compare  # noqa: E402
+import sortref_names  # noqa: E402
 
 
 def make_tar(path, names, fmt=tarfile.USTAR_FORMAT):
@@ -32,7 +34,7 @@ def spec_of(**fields):
 
 def fact_bag(datas):
     """The members of archives as a multiset, order and archive left aside; no directories."""
-    facts = (f for data in datas for f in sortref.member_facts(data) if f["type"] != b"5")
+    facts = (f for data in datas for f in sortref_compare.member_facts(data) if f["type"] != b"5")
     return collections.Counter(json.dumps(f, sort_keys=True, default=repr) for f in facts)
 
 
@@ -46,7 +48,7 @@ class ByHand(unittest.TestCase):
 
     def sort(self, **fields):
         """{output name: its members' names}"""
-        return {name: [f["name"] for f in sortref.member_facts(data)]
+        return {name: [f["name"] for f in sortref_compare.member_facts(data)]
                 for name, data in sortref.sort_dataset(spec_of(**fields), self.directory.name)}
 
     def code(self, **fields):
@@ -104,10 +106,10 @@ class ByHand(unittest.TestCase):
         self.assertEqual(got, {"o-0.tar": ["a.y", "a.x"]})
 
     def test_templates(self):
-        self.assertEqual(list(sortref.bash_names("s-{08..10}-{0..2..2}")),
+        self.assertEqual(list(sortref_names.bash_names("s-{08..10}-{0..2..2}")),
                          ["s-08-0", "s-08-2", "s-09-0", "s-09-2", "s-10-0", "s-10-2"])
-        self.assertEqual(list(sortref.at_names("s-@02")), ["s-00", "s-01", "s-02"])
-        self.assertEqual(next(sortref.fmt_names("s-%04d.tar")), "s-0000.tar")
+        self.assertEqual(list(sortref_names.at_names("s-@02")), ["s-00", "s-01", "s-02"])
+        self.assertEqual(next(sortref_names.fmt_names("s-%04d.tar")), "s-0000.tar")
 
 
 class Random(unittest.TestCase):
