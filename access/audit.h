@@ -3,8 +3,8 @@
  *   audit_put() ─▶ lines that wait (buffer_bytes at most) ─▶ one writer thread ─▶ the file
  *
  * A line that finds no room is dropped and counted (`audit_dropped_total`), or with `must` its
- * thread waits until there is room.  A file that refuses a write is told in the node's log once, and
- * its lines count as dropped.  Secrets, tokens and proofs are in no field. */
+ * thread waits until there is room.  A file that refuses a write is told in the node's log once,
+ * and its lines count as dropped.  Secrets, tokens and proofs are in no field. */
 #pragma once
 
 #include <stdbool.h>
@@ -59,5 +59,6 @@ void audit_free(struct audit *a); /* writes what waits; NULL is fine */
 bool audit_wants(const struct audit *a, const struct audit_line *line);
 /* Any thread. */
 void audit_put(struct audit *a, const struct audit_line *line);
-/* The file was renamed: lines that follow go to a new one.  After an error they go where they went. */
+/* The file was renamed: lines that follow go to a new one.  After an error they go where they
+ * went. */
 int audit_reopen(struct audit *a, struct error *err);

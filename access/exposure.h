@@ -25,7 +25,7 @@ struct exposure_params {
 int exposure_of(const struct exposure_params *p, enum exposure *out, struct error *err);
 /* "loopback", "anonymous", "auth": in a node's registration. */
 const char *exposure_name(enum exposure e);
-/* A node registers at the primary: both ask for proof, or neither.  `theirs` "": a release that does
- * not say, and asks for none.  E_NODE_STATE. */
+/* A node registers at the primary: both ask for proof, or neither.  `theirs` "": a release that
+ * does not say, and asks for none.  E_NODE_STATE. */
 int exposure_check_node(enum exposure ours, const char *node, const char *theirs,
                         struct error *err);

@@ -55,7 +55,7 @@ int guard_reload(struct guard *g, const char *key_file, struct error *err);
 /* The keys in force; a reference. */
 struct proof_keys *guard_keys(struct guard *g);
 
-/* --- for handlers, in the thread that handles the request -------------------------------------- */
+/* --- for handlers, in the thread that handles the request ------------------------------------- */
 
 /* Whose request it is; NULL: anonymous, or there is no access control.  Lives as long as the
  * request. */

@@ -1,7 +1,7 @@
 /* Proofs of redirects: what a proxy has decided, and a target may believe.  Pure; fuzzed.
  *
- * Many clients drop `Authorization` when the port changes, and a token must not follow a redirect to
- * a wrong place.  So the proxy adds `dfca` to the URL that it redirects to:
+ * Many clients drop `Authorization` when the port changes, and a token must not follow a redirect
+ * to a wrong place.  So the proxy adds `dfca` to the URL that it redirects to:
  *
  *     dfca = base64url(key id, user id, expires, mac)
  *

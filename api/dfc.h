@@ -77,9 +77,9 @@ struct dfc_client;
 
 /* Zero means the default throughout; all zero is a good choice. */
 struct dfc_client_options {
-    /* "http://host:port" or "https://host:port", several separated by commas: any proxies of one cluster.  The next is
-     * tried where one does not answer.  NULL: the environment's DFC_ENDPOINT, without it those of
-     * the profile, and without one http://127.0.0.1:8080. */
+    /* "http://host:port" or "https://host:port", several separated by commas: any proxies of one
+     * cluster.  The next is tried where one does not answer.  NULL: the environment's DFC_ENDPOINT,
+     * without it those of the profile, and without one http://127.0.0.1:8080. */
     const char *endpoints;
     uint32_t connect_timeout_ms; /* 5000 */
     uint32_t idle_timeout_ms;    /* 60000: nothing sent and nothing received for so long */

@@ -6,8 +6,8 @@
  *        +----------- Dfc-Auth, the exchange itself <---------+
  *                       401 session: the node began anew: once more from the top
  *
- * The node that answers must be the one that the exchange is for (exchange.node), and proves that it
- * is.
+ * The node that answers must be the one that the exchange is for (exchange.node), and proves that
+ * it is.
  *
  * A node without a cluster key takes unsigned calls; it says so when it is greeted.  Where no key
  * file is known the call goes unsigned as well, and a 401 becomes a sentence that says what is

@@ -49,76 +49,77 @@ static void an_escaped_name_is_no_pattern(void **state)
     }
 }
 
+static const struct {
+    const char *pattern, *name;
+    bool matches;
+} matches[] = {
+    {"f*", "f", true},
+    {"f*", "f/a/b", true},
+    {"f?", "f1", true},
+    {"f?", "f", false},
+    {"f[1-3]", "f2", true},
+    {"f[!1-3]", "f2", false},
+    {"f[!1-3]", "f4", true},
+    {"*.tar", "d/a.tar", true},
+    {"*.tar", "a.tar.gz", false},
+    {"f\\*a*", "f*ab", true},
+    {"f\\*a*", "fxab", false},
+    {"f*", "xf", false},
+    {"a?c", "aéc", true},
+    {"a??c", "aéc", false},
+    {"a[é]c", "aéc", true},
+    {"a[à-ü]c", "aéc", true},
+    {"a[!é]c", "aéc", false},
+    {"a[!é]c", "aüc", true},
+    {"a[é]c",
+     "a\xc3"
+     "c",
+     false},
+    {"?", "𝄞", true},
+    {"?", "猫", true},
+    {"*é", "éaé", true},
+    {"a?c",
+     "a\xff"
+     "c",
+     true},
+    {"a\xff?",
+     "a\xff"
+     "c",
+     true},
+    {"?", "\xc3\xff", false},
+    {"a[]x]", "a]", true},
+    {"a[!]x]", "a]", false},
+    {"a[x-]", "a-", true},
+    {"a[x\\]]", "a]", true},
+    {"a[\\!x]", "a!", true},
+    {"a[^x]", "ay", true},
+    {"a[z-a]", "am", false},
+    {"a[x", "a[x", true},
+    {"a[x", "ax", false},
+    {"[", "[", true},
+    {"a[[:digit:]]", "a7", true},
+    {"a[[:digit:]x]", "ax", true},
+    {"a[[:digit:]]", "ad", false},
+    {"", "", true},
+    {"", "a", false},
+    {"*", "", true},
+    {"?", "", false},
+    {"a", "ab", false},
+    {"*a*b", "xaab", true},
+    {"*a*b", "xaabc", false},
+    {"**", "x", true},
+    {"*?", "x", true},
+    {"*a*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
+    {"a\\", "a\\", true},
+    {"\\?\\\\", "?\\", true},
+};
+
 static void what_matches(void **state)
 {
     (void)state;
-    static const struct {
-        const char *pattern, *name;
-        bool matches;
-    } rows[] = {
-        {"f*", "f", true},
-        {"f*", "f/a/b", true},
-        {"f?", "f1", true},
-        {"f?", "f", false},
-        {"f[1-3]", "f2", true},
-        {"f[!1-3]", "f2", false},
-        {"f[!1-3]", "f4", true},
-        {"*.tar", "d/a.tar", true},
-        {"*.tar", "a.tar.gz", false},
-        {"f\\*a*", "f*ab", true},
-        {"f\\*a*", "fxab", false},
-        {"f*", "xf", false},
-        {"a?c", "aéc", true},
-        {"a??c", "aéc", false},
-        {"a[é]c", "aéc", true},
-        {"a[à-ü]c", "aéc", true},
-        {"a[!é]c", "aéc", false},
-        {"a[!é]c", "aüc", true},
-        {"a[é]c",
-         "a\xc3"
-         "c",
-         false},
-        {"?", "𝄞", true},
-        {"?", "猫", true},
-        {"*é", "éaé", true},
-        {"a?c",
-         "a\xff"
-         "c",
-         true},
-        {"a\xff?",
-         "a\xff"
-         "c",
-         true},
-        {"?", "\xc3\xff", false},
-        {"a[]x]", "a]", true},
-        {"a[!]x]", "a]", false},
-        {"a[x-]", "a-", true},
-        {"a[x\\]]", "a]", true},
-        {"a[\\!x]", "a!", true},
-        {"a[^x]", "ay", true},
-        {"a[z-a]", "am", false},
-        {"a[x", "a[x", true},
-        {"a[x", "ax", false},
-        {"[", "[", true},
-        {"a[[:digit:]]", "a7", true},
-        {"a[[:digit:]x]", "ax", true},
-        {"a[[:digit:]]", "ad", false},
-        {"", "", true},
-        {"", "a", false},
-        {"*", "", true},
-        {"?", "", false},
-        {"a", "ab", false},
-        {"*a*b", "xaab", true},
-        {"*a*b", "xaabc", false},
-        {"**", "x", true},
-        {"*?", "x", true},
-        {"*a*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false},
-        {"a\\", "a\\", true},
-        {"\\?\\\\", "?\\", true},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (glob_matches(rows[i].pattern, rows[i].name) != rows[i].matches)
-            fail_msg("'%s' and '%s'", rows[i].pattern, rows[i].name);
+    for (size_t i = 0; i < sizeof matches / sizeof *matches; i++)
+        if (glob_matches(matches[i].pattern, matches[i].name) != matches[i].matches)
+            fail_msg("'%s' and '%s'", matches[i].pattern, matches[i].name);
 }
 
 int main(void)

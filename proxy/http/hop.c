@@ -17,8 +17,8 @@ static const char *const of_a_connection[] = {
     "Upgrade",
     NULL,
 };
-/* The client library makes the first four, or must not.  Where the client is from, and who, has been
- * looked at here: to the next node this one is the client. */
+/* The client library makes the first four, or must not.  Where the client is from, and who, has
+ * been looked at here: to the next node this one is the client. */
 static const char *const of_a_request[] = {
     "Host",      "Content-Length", "Expect",         "X-Request-Id",    "Dfc-Redirect", "Dfc-Auth",
     "Dfc-State", "Origin",         "Sec-Fetch-Site", HTTP_ACTOR_HEADER, NULL,

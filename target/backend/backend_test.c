@@ -141,60 +141,55 @@ static struct backend_facts read_head(const char *provider, int status, int64_t 
 #define PAIRS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define MD5_TAG "\"900150983cd24fb0d6963f7d28e17f72\""
 
+static const struct {
+    const char *provider;
+    int status;
+    const char *pairs[7];
+    enum checksum_type type;
+} heads[] = {
+    {"s3", 200, {"ETag", MD5_TAG}, CHECKSUM_MD5},
+    {"s3", 200, {"ETag", "\"900150983cd24fb0d6963f7d28e17f72-3\""}, CHECKSUM_NONE},
+    {"s3", 200, {"ETag", "900150983cd24fb0d6963f7d28e17f72"}, CHECKSUM_NONE},
+    {"s3", 200, {"ETag", "\"900150983cd24fb0d6963f7d28e17f7x\""}, CHECKSUM_NONE},
+    {"s3", 200, {"ETag", MD5_TAG, "x-amz-server-side-encryption", "AES256"}, CHECKSUM_MD5},
+    {"s3", 200, {"ETag", MD5_TAG, "x-amz-server-side-encryption", "aws:kms"}, CHECKSUM_NONE},
+    {"s3",
+     200,
+     {"ETag", MD5_TAG, "x-amz-server-side-encryption-customer-algorithm", "AES256"},
+     CHECKSUM_NONE},
+    {"s3", 200, {"ETag", "\"x\"", "x-amz-checksum-crc32c", "Nks/tw=="}, CHECKSUM_CRC32C},
+    {"s3", 200, {"ETag", MD5_TAG, "x-amz-checksum-crc32c", "Nks/tw==-2"}, CHECKSUM_MD5},
+    {"s3",
+     200,
+     {"x-amz-checksum-sha256", "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="},
+     CHECKSUM_SHA256},
+    {"http", 200, {"ETag", MD5_TAG}, CHECKSUM_NONE},
+    {"dfc",
+     206,
+     {"Dfc-Checksum-Type", "crc32c", "Dfc-Checksum-Value", "364b3fb7"},
+     CHECKSUM_CRC32C},
+    {"dfc", 200, {"Dfc-Checksum-Type", "crc32c", "Dfc-Checksum-Value", "364b3f"}, CHECKSUM_NONE},
+    {"dfc", 200, {"Dfc-Checksum-Type", "none", "Dfc-Checksum-Value", ""}, CHECKSUM_NONE},
+    {"http", 200, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_MD5},
+    {"http", 206, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_NONE},
+    {"http", 200, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg"}, CHECKSUM_NONE},
+    {"gcs", 200, {"x-goog-hash", "crc32c=Nks/tw=="}, CHECKSUM_CRC32C},
+    {"gcs", 206, {"x-goog-hash", "crc32c=Nks/tw==,md5=kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_CRC32C},
+    {"gcs", 200, {"x-goog-hash", "md5=kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_MD5},
+    {"gcs", 200, {"x-goog-hash", "crc32c=Nks"}, CHECKSUM_NONE},
+    {"gcs",
+     200,
+     {"x-goog-hash", "crc32c=Nks/tw==", "x-goog-stored-content-encoding", "gzip"},
+     CHECKSUM_NONE},
+    {"http", 200, {"Content-MD5", "!!!!!!!!!!!!!!!!!!!!!!=="}, CHECKSUM_NONE},
+};
+
 static void checksums_of_heads(void **unused)
 {
     (void)unused;
-    static const struct {
-        const char *provider;
-        int status;
-        const char *pairs[7];
-        enum checksum_type type;
-    } rows[] = {
-        {"s3", 200, {"ETag", MD5_TAG}, CHECKSUM_MD5},
-        {"s3", 200, {"ETag", "\"900150983cd24fb0d6963f7d28e17f72-3\""}, CHECKSUM_NONE},
-        {"s3", 200, {"ETag", "900150983cd24fb0d6963f7d28e17f72"}, CHECKSUM_NONE},
-        {"s3", 200, {"ETag", "\"900150983cd24fb0d6963f7d28e17f7x\""}, CHECKSUM_NONE},
-        {"s3", 200, {"ETag", MD5_TAG, "x-amz-server-side-encryption", "AES256"}, CHECKSUM_MD5},
-        {"s3", 200, {"ETag", MD5_TAG, "x-amz-server-side-encryption", "aws:kms"}, CHECKSUM_NONE},
-        {"s3",
-         200,
-         {"ETag", MD5_TAG, "x-amz-server-side-encryption-customer-algorithm", "AES256"},
-         CHECKSUM_NONE},
-        {"s3", 200, {"ETag", "\"x\"", "x-amz-checksum-crc32c", "Nks/tw=="}, CHECKSUM_CRC32C},
-        {"s3", 200, {"ETag", MD5_TAG, "x-amz-checksum-crc32c", "Nks/tw==-2"}, CHECKSUM_MD5},
-        {"s3",
-         200,
-         {"x-amz-checksum-sha256", "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="},
-         CHECKSUM_SHA256},
-        {"http", 200, {"ETag", MD5_TAG}, CHECKSUM_NONE},
-        {"dfc",
-         206,
-         {"Dfc-Checksum-Type", "crc32c", "Dfc-Checksum-Value", "364b3fb7"},
-         CHECKSUM_CRC32C},
-        {"dfc",
-         200,
-         {"Dfc-Checksum-Type", "crc32c", "Dfc-Checksum-Value", "364b3f"},
-         CHECKSUM_NONE},
-        {"dfc", 200, {"Dfc-Checksum-Type", "none", "Dfc-Checksum-Value", ""}, CHECKSUM_NONE},
-        {"http", 200, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_MD5},
-        {"http", 206, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_NONE},
-        {"http", 200, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg"}, CHECKSUM_NONE},
-        {"gcs", 200, {"x-goog-hash", "crc32c=Nks/tw=="}, CHECKSUM_CRC32C},
-        {"gcs",
-         206,
-         {"x-goog-hash", "crc32c=Nks/tw==,md5=kAFQmDzST7DWlj99KOF/cg=="},
-         CHECKSUM_CRC32C},
-        {"gcs", 200, {"x-goog-hash", "md5=kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_MD5},
-        {"gcs", 200, {"x-goog-hash", "crc32c=Nks"}, CHECKSUM_NONE},
-        {"gcs",
-         200,
-         {"x-goog-hash", "crc32c=Nks/tw==", "x-goog-stored-content-encoding", "gzip"},
-         CHECKSUM_NONE},
-        {"http", 200, {"Content-MD5", "!!!!!!!!!!!!!!!!!!!!!!=="}, CHECKSUM_NONE},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct backend_facts f = read_head(rows[i].provider, rows[i].status, 3, rows[i].pairs);
-        if (f.sum.type != rows[i].type)
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        struct backend_facts f = read_head(heads[i].provider, heads[i].status, 3, heads[i].pairs);
+        if (f.sum.type != heads[i].type)
             fail_msg("row %zu: %s", i, checksum_name(f.sum.type));
     }
     struct checksum_value want;

@@ -44,7 +44,8 @@ void mountpaths_install(struct mountpaths *m, struct roster *r, struct mountpath
                         size_t count);
 /* Opens the index, filling it anew where needed, and starts the disk's threads. */
 int mountpaths_bring_up(const struct mountpaths *m, struct mountpath *mp, struct error *err);
-/* Ends the threads of a mountpath, which need not have been brought up, and closes it; NULL is fine. */
+/* Ends the threads of a mountpath, which need not have been brought up, and closes it; NULL is
+ * fine. */
 void mountpaths_take_down(struct mountpath *mp);
 DEFINE_CLEANUP(struct mountpath, mountpaths_take_down);
 /* The roster onto these, durably; the first failure. */

@@ -1,7 +1,7 @@
 /* Where `copies` of a bucket was lowered (cluster/placement/lower.h), this target removes what it
- * does not own any more, once all owners were asked, and have what is here or more (spread.h).  What
- * one of them lacks stays, and fails the job: it may be the last copy, or a write that nobody was
- * told of.
+ * does not own any more, once all owners were asked, and have what is here or more (spread.h).
+ * What one of them lacks stays, and fails the job: it may be the last copy, or a write that nobody
+ * was told of.
  *
  * It ends with E_STALE_MAP when what the job was made for is not so any more. */
 #pragma once

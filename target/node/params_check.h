@@ -1,4 +1,5 @@
-/* Which values of parameters a target refuses at its start, beside the bounds of each (params.def). */
+/* Which values of parameters a target refuses at its start, beside the bounds of each
+ * (params.def). */
 #pragma once
 
 #include "access/exposure.h"

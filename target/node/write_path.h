@@ -7,9 +7,9 @@
  *   DELETE   remove
  *   rename   await ─▶ rename, again while the object is written meanwhile
  *
- * commit and remove end with call->done(), or with a reply of their own.  await and rename may wait;
- * all others run in an HTTP thread or a worker, and do not.  A member is NULL where the row takes no
- * such call. */
+ * commit and remove end with call->done(), or with a reply of their own.  await and rename may
+ * wait; all others run in an HTTP thread or a worker, and do not.  A member is NULL where the row
+ * takes no such call. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* The bytes of one file of a validation: read at the pace of the walk, compared with the checksum. */
+/* The bytes of one file of a validation: read at the pace of the walk, compared with the
+ * checksum. */
 #pragma once
 
 #include "target/scrub/validate_file.h"

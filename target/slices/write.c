@@ -5,14 +5,14 @@
  *   take ─▶ encoder ─────┼─ pipe ─▶ PUT slice 1 ─▶ another
  *                        └─ pipe ─▶ PUT slice 2 ─▶ a third
  *
- *   open ─▶ take … ─▶ commit:  all slices are stored ─▶ the manifest is written as any object of the
- * bucket is, by the protocol of copies (copies_put())
+ *   open ─▶ take … ─▶ commit:  all slices are stored ─▶ the manifest is written as any object of
+ * the bucket is, by the protocol of copies (copies_put())
  *
  * So the object is there when its manifest is, and a failure before leaves slices that nobody knows
  * (sweep.h): one that has not got its turn in half the time that these are left alone is refused.
  * Each target of the plan has stored its slice before the manifest is written; a target that could
- * not makes the PUT fail, with nothing changed.  Where it fails for certain (another owner leads the
- * name by now, or a target did not take its slice) the bytes are read from the slices that were
+ * not makes the PUT fail, with nothing changed.  Where it fails for certain (another owner leads
+ * the name by now, or a target did not take its slice) the bytes are read from the slices that were
  * stored, and sent on (copies/hand_on.h).
  *
  * A pipe is small, and so is what did not go into it of a stripe: the slowest target slows the

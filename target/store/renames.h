@@ -7,8 +7,8 @@
  * of one name could both copy, and both succeed; so could a DELETE in the middle.
  *
  * A DELETE, or a deletion of a job, takes a turn only where a rename has one, or waits for one:
- * renames_busy().  It asks that under the lock under which it commits.  A rename looks at the object
- * when every deletion that has asked before is through.
+ * renames_busy().  It asks that under the lock under which it commits.  A rename looks at the
+ * object when every deletion that has asked before is through.
  *
  * What was renamed is remembered for a while, by the request's id: a client that lost the answer
  * and sends the same request again gets the same answer.  Any thread may call. */
