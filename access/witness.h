@@ -1,5 +1,5 @@
-/* A node's audit log: one line for each request that ends and that `--audit` asks for.  Servers tell
- * of the end (struct http_witness), the guard of the caller, audit.h writes.
+/* A node's audit log: one line for each request that ends and that `--audit` asks for.  Servers
+ * tell of the end (struct http_witness), the guard of the caller, audit.h writes.
  *
  *   --audit    lines
  *   none       none

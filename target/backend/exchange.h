@@ -10,8 +10,8 @@
  * at once, with what is fetched then.
  *
  * Before a byte of the body has come a failure is repeated here; after that it is whoever reads the
- * pipe that knows what to do.  Messages name the backend's server (scheme, host, port), but no URLs,
- * which may carry a redirect's signature, nor keys.
+ * pipe that knows what to do.  Messages name the backend's server (scheme, host, port), but no
+ * URLs, which may carry a redirect's signature, nor keys.
  *
  * What is written, and lists, are asked by exchange_send(), whose answer is read whole.  Its bytes
  * come from a file, so that each try can send them anew, by a pipe: memory does not grow with them.
