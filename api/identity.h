@@ -27,8 +27,8 @@ struct identity_failure {
 };
 
 /* Options first; without any of them the environment's DFC_ACCESS_KEY and DFC_SECRET_KEY, or
- * DFC_TOKEN, and without them the profile.  *out is NULL where there is none.  DFC_INVALID: a key without its secret, or a token
- * beside them. */
+ * DFC_TOKEN, and without them the profile.  *out is NULL where there is none.  DFC_INVALID: a key
+ * without its secret, or a token beside them. */
 int identity_new(const struct dfc_client_options *o, const struct profile *p, struct identity **out,
                  struct dfc_error *err);
 void identity_free(struct identity *id); /* NULL is fine */

@@ -36,7 +36,7 @@
 #include "proxy/primary/overtaken.h"
 #include "proxy/primary/primary.h"
 #include "proxy/primary/publish.h"
-#include "proxy/primary/relay_waits.h"
+#include "proxy/http/relay_waits.h"
 #include "proxy/primary/root.h"
 #include "proxy/primary/state_file.h"
 #include "proxy/primary/refused_nodes.h"

@@ -20,18 +20,13 @@
 #include "io/file.h"
 #include "io/lock_file.h"
 #include "net/daemon.h"
-#include "net/http/session_routes.h"
 #include "net/http/visitor.h"
 #include "net/tls/tls.h"
 #include "target/cold/back.h"
-#include "target/http/cluster_routes.h"
-#include "target/cold/check_routes.h"
 #include "target/cold/cold.h"
 #include "target/copies/copies.h"
 #include "target/cold/fresh.h"
 #include "target/store/evict.h"
-#include "target/http/daemon_routes.h"
-#include "target/http/mountpath_routes.h"
 #include "target/copies/earlier.h"
 #include "target/slices/ec.h"
 #include "target/format/ec_manifest.h"
@@ -43,23 +38,19 @@
 #include "target/disk/job_files.h"
 #include "target/jobs/job_news.h"
 #include "target/jobs/kinds.h"
-#include "target/http/index_routes.h"
 #include "target/node/keeper.h"
 #include "target/copies/losses.h"
 #include "target/node/member.h"
 #include "target/node/params_check.h"
 #include "target/node/readiness.h"
 #include "target/node/public_guard.h"
-#include "target/http/object_inspect.h"
 #include "target/copies/object_copy.h"
-#include "target/http/object_routes.h"
 #include "target/store/renames.h"
 #include "target/sort/host.h"
 #include "target/copies/repair_wanted.h"
 #include "target/copies/settle.h"
 #include "target/copies/staged.h"
 #include "target/store/sweep.h"
-#include "target/http/xaction_routes.h"
 #include "xaction/xaction.h"
 
 /* Streams between targets wait for each other's other streams: they are not limited. */
@@ -68,26 +59,6 @@ enum {
     CONTROL_CONNECTIONS_PER_HOST = 64,
     GROW_FIRST = 1 << 20, /* of a body of unknown length: most are small */
 };
-
-const struct http_route *const target_routes[] = {object_routes,
-                                                  daemon_routes,
-                                                  mountpath_routes,
-                                                  cluster_routes,
-                                                  index_routes,
-                                                  list_routes,
-                                                  xaction_routes,
-                                                  sort_stream_routes,
-                                                  held_routes,
-                                                  staged_routes,
-                                                  settle_routes,
-                                                  hidden_routes,
-                                                  session_routes,
-                                                  cold_list_routes,
-                                                  cold_check_routes,
-                                                  ec_slice_routes,
-                                                  ec_mend_routes,
-                                                  object_inspect_routes,
-                                                  NULL};
 
 static const struct xaction_ops *const kinds[] = {
 #define KIND(name, shown, label, resumes, again, bare, undone, summary) &shown##_xaction,

@@ -13,7 +13,7 @@
 #include "net/http/pipe.h"
 #include "proxy/http/hop.h"
 #include "proxy/primary/overtaken.h"
-#include "proxy/primary/relay_waits.h"
+#include "proxy/http/relay_waits.h"
 
 enum { HOPS_MOST = 3 }; /* redirects of one read */
 

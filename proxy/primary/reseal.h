@@ -1,18 +1,18 @@
-/* The secrets of users follow the cluster key: after a change of its first line they are sealed anew
- * under it.  The primary does that by itself, when its term begins and after SIGHUP; an operator may
- * ask for it (proxy/http/reseal.h). */
+/* The secrets of users follow the cluster key: after a change of its first line they are sealed
+ * anew under it.  The primary does that by itself, when its term begins and after SIGHUP; an
+ * operator may ask for it (proxy/http/reseal.h). */
 #pragma once
 
 #include <jansson.h>
 
-#include "common/cluster_key.h"
+#include "common/auth/cluster_key.h"
 #include "common/error.h"
 
 struct cluster_state;
 struct proxy;
 
-/* The keys that seal: those in force, or without access control those of the key's file.  The caller
- * cleanses them.  E_UNSUPPORTED: the proxy has none. */
+/* The keys that seal: those in force, or without access control those of the key's file.  The
+ * caller cleanses them.  E_UNSUPPORTED: the proxy has none. */
 int sealing_keys(const struct proxy *p, struct cluster_keys *out, struct error *err);
 
 struct reseal_tally {

@@ -1,4 +1,4 @@
-#include "proxy/primary/relay_waits.h"
+#include "proxy/http/relay_waits.h"
 
 #include <stdlib.h>
 
