@@ -21,6 +21,7 @@ struct login;
 struct login *login_new(void);
 void login_free(struct login *l);
 
-/* Any thread.  *out is the document's.  E_JSON, E_UNAUTHORIZED; E_RATE_LIMITED: too many with this access key. */
+/* Any thread.  *out is the document's.  E_JSON, E_UNAUTHORIZED; E_RATE_LIMITED: too many with this
+ * access key. */
 int login_by_key(struct login *l, const struct proof_keys *keys, const struct access *doc,
                  json_t *body, int64_t now_ms, const struct user **out, struct error *err);

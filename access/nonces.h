@@ -4,9 +4,9 @@
  * long.  Nonces are kept in two tables that take turns: after two windows the older one is emptied.
  *
  * An access key has NONCES_PER_KEY places in a table.  Beyond that its logins are refused, since a
- * nonce that is forgotten early could be sent again; logins of other keys go on.  A table grows with
- * what is in it, so the number of access keys bounds it.  Only a login whose proof is right takes a
- * place. */
+ * nonce that is forgotten early could be sent again; logins of other keys go on.  A table grows
+ * with what is in it, so the number of access keys bounds it.  Only a login whose proof is right
+ * takes a place. */
 #pragma once
 
 #include <stdbool.h>

@@ -74,6 +74,11 @@ static void what_wants_looking_after(void **unused)
            NULL, "yellow", 1, "proxy 'p2'");
     judged(PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", \"state\": \"maintenance\"}",
            NULL, "yellow", 1, "maintenance");
+}
+
+static void what_a_target_reports(void **unused)
+{
+    (void)unused;
     judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, "
                    "\"capacity\": "
                    "{\"mountpaths_high\": 2, \"mountpaths_out\": 0}}",
@@ -110,6 +115,11 @@ static void what_wants_looking_after(void **unused)
            NULL, "yellow", 1,
            "the last requests of 't1' to http://store:9000, the backend of bucket 'cold' (and of 1 "
            "more), failed");
+}
+
+static void what_is_silent(void **unused)
+{
+    (void)unused;
     judged(PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", \"state\": "
                    "\"maintenance\", \"absent\": true}",
            NULL, "yellow", 1, "does not answer: a rebalance waits for it");
@@ -186,10 +196,9 @@ static void copies_soften_what_is_missing(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everybody_is_there),
-        cmocka_unit_test(what_wants_looking_after),
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(copies_soften_what_is_missing),
+        cmocka_unit_test(everybody_is_there),    cmocka_unit_test(what_wants_looking_after),
+        cmocka_unit_test(what_a_target_reports), cmocka_unit_test(what_is_silent),
+        cmocka_unit_test(what_is_refused),       cmocka_unit_test(copies_soften_what_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

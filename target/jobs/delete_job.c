@@ -122,7 +122,8 @@ static void deletion_over(struct deletion *x, const struct error *err)
 
 static void deletion_run(struct deletion *x);
 
-/* The turn lasts until the deletion has ended.  A rename may have kept it from its turn for long. */
+/* The turn lasts until the deletion has ended.  A rename may have kept it from its turn for
+ * long. */
 static void run_in_turn(void *arg)
 {
     struct deletion *x = arg;
