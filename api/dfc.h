@@ -400,9 +400,9 @@ DFC_API int dfc_node_reindex(struct dfc_client *client, const char *node, const 
                              char **document, struct dfc_error *err);
 
 /* Users and roles of a cluster with access control (docs/reference/http-api.md has their form).
- * value and grant are JSON objects: {"name", "kind", "roles", "grants", …} of a user, {"grants"} of a
- * role, {"rights", "bucket", "prefix"} of a grant; without a bucket it is on the cluster.  document:
- * the user or role afterwards. */
+ * value and grant are JSON objects: {"name", "kind", "roles", "grants", …} of a user, {"grants"} of
+ * a role, {"rights", "bucket", "prefix"} of a grant; without a bucket it is on the cluster.
+ * document: the user or role afterwards. */
 DFC_API int dfc_user_list(struct dfc_client *client, char **document, struct dfc_error *err);
 DFC_API int dfc_user_show(struct dfc_client *client, const char *user, char **document,
                           struct dfc_error *err);
