@@ -18,7 +18,8 @@
  *     let in when the old process has been silent for a timeout; until then it is refused, for it
  *     may be a second node that was given the same id by mistake.  A boot id that another one has
  *     replaced is refused while that one lives (a late message, or such a second node).
- *   - An address belongs to one node at a time, too: a new node takes a dead one's (a container gets
+ *   - An address belongs to one node at a time, too: a new node takes a dead one's (a container
+ * gets
  *     an old IP) only when the map has given that one up.  So no two active nodes have one address.
  */
 #pragma once

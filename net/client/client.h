@@ -50,7 +50,8 @@ void http_call_cancel(struct http_client *c, uint64_t number);
 /* Blocks the calling thread (never the loop's).  Returns http_result_error()'s code. */
 int http_call_wait(struct http_client *c, const struct http_call *call, struct http_result *r,
                    struct error *err);
-/* JSON in, JSON out, of a node (http_call.node): POST/PUT of `in` (or no body), the reply parsed into
+/* JSON in, JSON out, of a node (http_call.node): POST/PUT of `in` (or no body), the reply parsed
+ * into
  * *out (may be NULL). */
 int http_json_wait(struct http_client *c, const char *node, enum http_method method,
                    const char *url, const json_t *in, uint64_t timeout_ms, json_t **out,

@@ -26,7 +26,7 @@ int recovery_check_new(struct proxy *p, struct error *err);
 size_t recovery_refused(struct proxy *p);
 /* What would be believed, as GET /v1/cluster/documents gives it. */
 json_t *recovery_show(struct proxy *p, const struct recovery_wish *wish);
-/* Adopts what recovery_show() shows, provided that it is (term, version), and that all its nodes were
- * heard or the wish names one (recovery_check_heard()). */
+/* Adopts what recovery_show() shows, provided that it is (term, version), and that all its nodes
+ * were heard or the wish names one (recovery_check_heard()). */
 int recovery_run(struct proxy *p, const struct recovery_wish *wish, uint64_t term, uint64_t version,
                  struct error *err);
