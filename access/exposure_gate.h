@@ -1,5 +1,5 @@
-/* The public listener of a node that asks for no proof.  It must not serve beside nodes that do: the
- * node hears from the primary whether the two agree (exposure_check_node()).
+/* The public listener of a node that asks for no proof.  It must not serve beside nodes that do:
+ * the node hears from the primary whether the two agree (exposure_check_node()).
  *
  *   shut   the node begins with documents that have users, and no primary has taken it yet; or the
  *          primary refuses it, since one of the two asks for proof and the other does not

@@ -11,6 +11,6 @@ struct proxy;
 
 /* Does nothing without access control, and where there are users.  Not in a loop's thread. */
 int root_make(struct proxy *p, struct error *err);
-/* The same later, in the overhaul thread, at a proxy that was elected; the log has the outcome.  Any
- * thread. */
+/* The same later, in the overhaul thread, at a proxy that was elected; the log has the outcome.
+ * Any thread. */
 void root_soon(struct proxy *p);

@@ -1,5 +1,5 @@
-/* Who is let in at a target's public listener: by its guard where it asks for proof (access/guard.h),
- * else by its gate (access/exposure_gate.h). */
+/* Who is let in at a target's public listener: by its guard where it asks for proof
+ * (access/guard.h), else by its gate (access/exposure_gate.h). */
 #pragma once
 
 #include "common/error.h"
