@@ -59,7 +59,7 @@ static void candidates(void **state)
         const char *offered;
     } rows[] = {
         {WORDS("n"), "node\n"},
-        {WORDS("bucket", "r"), "rm\n"},
+        {WORDS("bucket", "r"), "rm\nrevoke\n"},
         {WORDS("sort", "start", "--algorithm", "s"), "shuffle\n"},
         {WORDS("sort", "start", "--algorithm=s"), "--algorithm=shuffle\n"},
         {WORDS("ls", "--out"), "--output\n"},

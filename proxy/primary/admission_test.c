@@ -67,7 +67,10 @@ static void a_registration_is_judged_by_what_the_node_has_seen(void **unused)
         {{.cluster = "d", .term = 1, .version = 1}, E_WRONG_CLUSTER, false},
     };
     struct world w = world_new();
-    const struct node n = target("t2", "a");
+    struct node n = target("t2", "a");
+    n.public_url = "http://other:1";
+    n.control_url = "http://other:2";
+    n.data_url = "http://other:3";
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct command join;
         assert_int_equal(asks(&w, &n, &rows[i].past, &join), rows[i].code);

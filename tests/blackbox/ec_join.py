@@ -143,7 +143,9 @@ def test_a_target_is_killed_while_they_move(c):
     c.wait_node(victim, "active")
     setting(c, "rebalance_rate", "0")
     wait_settled(c, joined)
-    check_levelled(c, "killed", before, {joined})
+    # The victim's slice may have been made anew at the one that joins, whose rank is higher: then
+    # that replica stays, and the victim, a place without a slice, takes the one that has no place.
+    check_levelled(c, "killed", before, {joined, victim})
     check_all(c, "killed", bodies)
 
 

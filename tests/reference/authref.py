@@ -1,6 +1,6 @@
 """How nodes prove to one another that they belong together, with nothing but hashlib and hmac.
 
-An independent reading of common/auth/mac.h: the vectors of common/auth_mac_test.c come from here
+An independent reading of common/auth/mac.h: the vectors of common/auth/mac_test.c come from here
 (authref_test.py compares them), and the black-box tests sign with it.
 
     session = Session.open(http, url, key_text)     # a member's, whatever its name

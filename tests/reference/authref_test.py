@@ -12,7 +12,7 @@ sys.path.insert(0, HERE)
 
 import authref  # noqa: E402
 
-C_TEST = os.path.join(HERE, "..", "..", "common", "auth_mac_test.c")
+C_TEST = os.path.join(HERE, "..", "..", "common", "auth", "mac_test.c")
 
 
 class Vectors(unittest.TestCase):
