@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -290,6 +289,7 @@ static void converse(uint64_t seed)
         talk_add(&t, &rng);
     bool stops = rng_below(&rng, 4) == 0;
     struct wire w = wire_open(fx.port);
+    wire_make_duplex(&w);
     struct sender s = {.wire = &w, .text = &t.text, .len = t.text.len};
     if (stops)
         s.len = rng_below(&rng, t.text.len);
@@ -299,7 +299,7 @@ static void converse(uint64_t seed)
     for (size_t i = 0; i < t.count && !stops; i++)
         check_reply(&t, i, &w, seed);
     pthread_join(thread, NULL);
-    if (!stops && recv(w.fd, &(char){0}, 1, MSG_DONTWAIT) != -1)
+    if (!stops && wire_peek(&w, 1) != -1)
         fail_msg("seed %llu: something is left over", (unsigned long long)seed);
     wire_close(&w);
     buf_done(&t.text);
@@ -330,5 +330,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_conversations, setup, fixture_stop),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("plain", tests, NULL, NULL);
+    fixture_begin_tls();
+    failed += cmocka_run_group_tests_name("tls", tests, NULL, NULL);
+    fixture_end_tls();
+    return failed;
 }

@@ -203,10 +203,7 @@ static void test_connections_of_one_address(void **state)
         w[i] = wire_open(port);
         get_hello(&w[i]);
     }
-    struct wire refused = wire_open_plain(port);
-    assert_true(wire_is_open(&refused));
-    assert_int_equal(refused.in.data[0], 21);
-    wire_close(&refused);
+    wire_assert_refused(port, INADDR_LOOPBACK);
     for (int i = ONE_ADDRESS; i < MAX; i++) {
         w[i] = wire_open_from(port, INADDR_LOOPBACK + 1);
         get_hello(&w[i]);

@@ -3,8 +3,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <strings.h>
@@ -16,9 +18,18 @@
 #include "common/jsonx.h"
 #include "common/parse.h"
 
+enum { PATIENCE_MS = 20000 }; /* a hang is a failure, not a hang */
+
 bool wire_speaks_tls;
 
 /* --- the connection --------------------------------------------------------------------------- */
+
+static void set_patience(int fd, unsigned ms)
+{
+    const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)ms % 1000 * 1000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
 
 static struct wire connect_from(uint16_t port, uint32_t address)
 {
@@ -29,9 +40,7 @@ static struct wire connect_from(uint16_t port, uint32_t address)
     const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
     assert_int_equal(bind(w.fd, (const struct sockaddr *)&from, sizeof from), 0);
     assert_int_equal(connect(w.fd, (struct sockaddr *)&to, sizeof to), 0);
-    const struct timeval limit = {.tv_sec = 20}; /* a hang is a failure, not a hang */
-    setsockopt(w.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    setsockopt(w.fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    set_patience(w.fd, PATIENCE_MS);
     return w;
 }
 
@@ -71,18 +80,87 @@ void wire_close(struct wire *w)
     buf_done(&w->in);
 }
 
-bool wire_try_send(struct wire *w, const void *data, size_t len)
+static bool send_plain(int fd, const char *at, size_t len)
 {
-    const char *at = data;
     while (len > 0) {
-        ssize_t n = w->tls != NULL ? SSL_write(w->tls, at, len < INT_MAX ? (int)len : INT_MAX)
-                                   : send(w->fd, at, len, MSG_NOSIGNAL);
+        ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
         if (n <= 0)
             return false;
         at += n;
         len -= (size_t)n;
     }
     return true;
+}
+
+/* --- two threads on one session of TLS: each seals and opens in turn, and waits alone --------- */
+
+static pthread_mutex_t duplex_lock = PTHREAD_MUTEX_INITIALIZER; /* any session of a duplex wire */
+
+void wire_make_duplex(struct wire *w)
+{
+    w->duplex = w->tls != NULL;
+    if (w->duplex)
+        SSL_set_bio(w->tls, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+}
+
+static bool send_sealed(struct wire *w, const char *at, size_t len)
+{
+    struct buf sealed = BUF_INIT;
+    pthread_mutex_lock(&duplex_lock);
+    bool ok = SSL_write(w->tls, at, (int)len) == (int)len;
+    char *data;
+    long n = BIO_get_mem_data(SSL_get_wbio(w->tls), &data);
+    buf_append(&sealed, data, (size_t)n);
+    (void)BIO_reset(SSL_get_wbio(w->tls));
+    pthread_mutex_unlock(&duplex_lock);
+    ok = ok && send_plain(w->fd, sealed.data, sealed.len);
+    buf_done(&sealed);
+    return ok;
+}
+
+static int open_sealed(struct wire *w, const char *sealed, size_t len, char *to, int room)
+{
+    pthread_mutex_lock(&duplex_lock);
+    if (len > 0)
+        BIO_write(SSL_get_rbio(w->tls), sealed, (int)len);
+    int n = SSL_read(w->tls, to, room);
+    int why = SSL_get_error(w->tls, n);
+    w->ended = w->ended || why == SSL_ERROR_ZERO_RETURN;
+    pthread_mutex_unlock(&duplex_lock);
+    return n > 0 ? n : why == SSL_ERROR_WANT_READ ? -1 : 0;
+}
+
+static ssize_t receive_sealed(struct wire *w, char *to, int room)
+{
+    char sealed[16 * 1024];
+    int n = open_sealed(w, NULL, 0, to, room);
+    while (n < 0) {
+        ssize_t got = recv(w->fd, sealed, sizeof sealed, 0);
+        if (got < 0)
+            assert_int_equal(errno, ECONNRESET);
+        if (got <= 0)
+            return 0;
+        n = open_sealed(w, sealed, (size_t)got, to, room);
+    }
+    return n;
+}
+
+/* --- sending and receiving -------------------------------------------------------------------- */
+
+static bool send_tls(struct wire *w, const char *at, size_t len)
+{
+    enum { RECORD = 16 * 1024 };
+    for (size_t n; len > 0; at += n, len -= n) {
+        n = len < RECORD ? len : RECORD;
+        if (w->duplex ? !send_sealed(w, at, n) : SSL_write(w->tls, at, (int)n) != (int)n)
+            return false;
+    }
+    return true;
+}
+
+bool wire_try_send(struct wire *w, const void *data, size_t len)
+{
+    return w->tls != NULL ? send_tls(w, data, len) : send_plain(w->fd, data, len);
 }
 
 void wire_send(struct wire *w, const void *data, size_t len)
@@ -113,6 +191,8 @@ static ssize_t receive_tls(struct wire *w, char *to, int room)
 
 static ssize_t receive(struct wire *w, char *to, int room)
 {
+    if (w->duplex)
+        return receive_sealed(w, to, room);
     if (w->tls != NULL)
         return receive_tls(w, to, room);
     ssize_t n = recv(w->fd, to, (size_t)room, 0);
@@ -230,6 +310,52 @@ void wire_read(struct wire *w, bool head_only, struct wire_reply *r)
 bool wire_is_open(struct wire *w)
 {
     return w->in.len > 0 || wire_fill(w);
+}
+
+static int peek_tls(struct wire *w)
+{
+    char byte;
+    ERR_clear_error();
+    int n = SSL_peek(w->tls, &byte, 1);
+    if (n > 0)
+        return 1;
+    return SSL_get_error(w->tls, n) == SSL_ERROR_WANT_READ ? -1 : 0;
+}
+
+static int peek_socket(struct wire *w)
+{
+    char byte;
+    ssize_t n = recv(w->fd, &byte, 1, MSG_PEEK);
+    return n < 0 && errno == ECONNRESET ? 0 : (int)n;
+}
+
+int wire_peek(struct wire *w, unsigned ms)
+{
+    if (w->in.len > 0)
+        return 1;
+    set_patience(w->fd, ms);
+    int came = w->tls != NULL ? peek_tls(w) : -1;
+    if (came < 0 && (w->tls == NULL || w->duplex))
+        came = peek_socket(w);
+    set_patience(w->fd, PATIENCE_MS);
+    return came;
+}
+
+void wire_assert_refused(uint16_t port, uint32_t address)
+{
+    enum { ALERT = 21 };
+    static const char text[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    struct wire w = connect_from(port, address);
+    if (wire_speaks_tls) {
+        assert_true(wire_is_open(&w));
+        assert_int_equal(w.in.data[0], ALERT);
+        buf_clear(&w.in);
+    } else {
+        wire_try_send(&w, text, sizeof text - 1);
+        wire_read_error(&w, 503, "overloaded");
+    }
+    assert_false(wire_is_open(&w));
+    wire_close(&w);
 }
 
 void wire_reply_done(struct wire_reply *r)

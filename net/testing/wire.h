@@ -15,6 +15,7 @@ struct wire {
     int fd;
     struct ssl_st *tls; /* NULL: plain */
     bool ended;         /* TLS: the peer has said that nothing follows */
+    bool duplex;        /* TLS: its bytes pass through memory, see wire_make_duplex() */
     struct buf in;      /* received and not used yet */
 };
 
@@ -28,6 +29,8 @@ struct wire_reply {
 struct wire wire_open(uint16_t port);
 struct wire wire_open_plain(uint16_t port);
 struct wire wire_open_from(uint16_t port, uint32_t address); /* 127.x.y.z, in the host's order */
+/* From now on one thread may send while another one reads. */
+void wire_make_duplex(struct wire *w);
 void wire_close(struct wire *w);
 void wire_send(struct wire *w, const void *data, size_t len);
 /* Not all of it when the other side closed.  Returns whether all was sent. */
@@ -41,6 +44,11 @@ void wire_read_error(struct wire *w, int status, const char *code);
 void wire_assert_code(struct wire_reply *r, const char *code);
 /* False: the connection was closed (or reset) before another byte. */
 bool wire_is_open(struct wire *w);
+/* What comes within this time: 1, a byte (which stays); 0, the end; -1, nothing. */
+int wire_peek(struct wire *w, unsigned ms);
+/* A connection from this address (as wire_open_from) is one too many.  The server says so: by a
+ * reply (503), or by an alert where it speaks TLS. */
+void wire_assert_refused(uint16_t port, uint32_t address);
 /* The value of a header, or NULL; valid until the next call. */
 const char *wire_header(struct wire_reply *r, const char *name);
 void wire_reply_done(struct wire_reply *r);
