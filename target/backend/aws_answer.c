@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 #include "common/jsonx.h"
-#include "target/backend/xml.h"
+#include "s3/xml.h"
 
 enum { WORDS_MAX = 200, TIME_MAX = 40 };
 

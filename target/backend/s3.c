@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "common/parse.h"
+#include "s3/sigv4.h"
 #include "target/backend/aws_keys.h"
 #include "target/backend/meta.h"
 #include "target/backend/s3_xml.h"
-#include "target/backend/sigv4.h"
 
 #define META_PREFIX "x-amz-meta-"
 

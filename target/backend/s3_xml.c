@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "common/parse.h"
-#include "target/backend/xml.h"
+#include "s3/xml.h"
+#include "s3/xml_write.h"
 
 enum { WORDS_MAX = 256, DEPTH = 3 };
 
@@ -90,27 +91,13 @@ int s3_xml_copy_etag(const char *body, size_t len, struct buf *out, struct error
     return read_wanted("CopyObjectResult", "ETag", body, len, out, err);
 }
 
-static void put_escaped(struct buf *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            buf_puts(out, "&quot;");
-        else if (*text == '&')
-            buf_puts(out, "&amp;");
-        else if (*text == '<')
-            buf_puts(out, "&lt;");
-        else
-            buf_putc(out, *text);
-    }
-}
-
 const char *s3_xml_parts(const struct backend_write *write, struct arena *a)
 {
     _cleanup_buf_ struct buf out = BUF_INIT;
     buf_puts(&out, "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
     for (size_t i = 0; i < write->part_count; i++) {
         buf_printf(&out, "<Part><PartNumber>%zu</PartNumber><ETag>", i + 1);
-        put_escaped(&out, write->parts[i].etag);
+        xml_put_text(&out, write->parts[i].etag);
         buf_puts(&out, "</ETag></Part>");
     }
     buf_puts(&out, "</CompleteMultipartUpload>");

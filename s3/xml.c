@@ -1,4 +1,4 @@
-#include "target/backend/xml.h"
+#include "s3/xml.h"
 
 #include <assert.h>
 #include <expat.h>
@@ -29,6 +29,12 @@ static void no_doctype(void *arg, const char *name, const char *system_id, const
     XML_StopParser(d->parser, XML_FALSE);
 }
 
+static void stop_if_strict(struct document *d)
+{
+    if (d->reader->is_strict)
+        XML_StopParser(d->parser, XML_FALSE);
+}
+
 static void begin_element(void *arg, const char *name, const char **attributes)
 {
     struct document *d = arg;
@@ -38,6 +44,8 @@ static void begin_element(void *arg, const char *name, const char **attributes)
         d->is_root = strcmp(name, d->reader->root) == 0;
     if (d->depth <= XML_DEPTH_MAX)
         snprintf(d->names[d->depth - 1], NAME_MAX_LEN, "%s", name);
+    if (d->depth > d->reader->depth)
+        stop_if_strict(d);
     buf_clear(&d->text);
     d->text_cut = false;
 }
@@ -64,9 +72,10 @@ static void take_text(void *arg, const char *text, int len)
     struct document *d = arg;
     if (d->text_cut)
         return;
-    if (d->text.len + (size_t)len > XML_TEXT_MAX)
+    if (d->text.len + (size_t)len > XML_TEXT_MAX) {
         d->text_cut = true;
-    else
+        stop_if_strict(d);
+    } else
         buf_append(&d->text, text, (size_t)len);
 }
 
@@ -81,7 +90,7 @@ bool xml_read(const struct xml_reader *reader, const char *body, size_t len)
     XML_SetCharacterDataHandler(d.parser, take_text);
     XML_SetStartDoctypeDeclHandler(d.parser, no_doctype);
     bool whole = XML_Parse(d.parser, body, (int)len, XML_TRUE) == XML_STATUS_OK;
-    if (!whole && d.depth > 0)
+    if (!whole && d.depth > 0 && !reader->is_strict)
         give_leaf(&d);
     XML_ParserFree(d.parser);
     buf_done(&d.text);

@@ -1,4 +1,4 @@
-#include "target/backend/sigv4.h"
+#include "s3/sigv4.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

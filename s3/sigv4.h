@@ -1,5 +1,6 @@
 /* AWS Signature Version 4 ("Authenticating Requests: Using the Authorization Header", Amazon S3 API
- * reference): the Authorization header of a request.  Pure; tested on AWS's published examples.
+ * reference): the signature of a request, for a client that signs and for a server that compares.
+ * Pure; tested on AWS's published examples.
  *
  * The caller gives the request in canonical form: the path as it is sent (percent-encoded once, as
  * S3 wants it), the query's pairs encoded and sorted by name, the headers that are to be signed in
@@ -8,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "common/auth/mac.h"
 #include "common/buf.h"
 
 #define SIGV4_TIME_MAX 17 /* "20130524T000000Z" */
@@ -36,6 +38,14 @@ struct sigv4_request {
     const char *service;
 };
 
+/* The key of one day, region and service.  It signs requests and chunks, and is as secret as the
+ * secret for that day. */
+void sigv4_signing_key(const char *secret, const char *time, const char *region,
+                       const char *service, unsigned char key[static AUTH_MAC_BYTES]);
+/* "20130524/us-east-1/s3/aws4_request" */
+void sigv4_put_scope(const char *time, const char *region, const char *service, struct buf *out);
+void sigv4_signature(const struct sigv4_request *r, const unsigned char key[static AUTH_MAC_BYTES],
+                     char hex[static AUTH_HEX_MAX]);
 /* "AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…" */
 void sigv4_authorization(const struct sigv4_request *r, const struct sigv4_keys *keys,
                          struct buf *out);

@@ -1,8 +1,6 @@
-#include "target/backend/sigv4.h"
+#include "s3/sigv4.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -10,14 +8,7 @@
 #include "common/cleanup.h"
 #include "common/parse.h"
 
-enum { DIGEST = 32, DAY_LEN = 8 };
-
-static void hmac(const void *key, size_t key_len, const char *text, size_t len,
-                 unsigned char out[static DIGEST])
-{
-    unsigned got = 0;
-    HMAC(EVP_sha256(), key, (int)key_len, (const unsigned char *)text, len, out, &got);
-}
+enum { DAY_LEN = 8 };
 
 static void put_signed_names(const struct sigv4_request *r, struct buf *out)
 {
@@ -49,48 +40,54 @@ static void put_canonical_request(const struct sigv4_request *r, struct buf *out
     buf_printf(out, "\n%s", r->payload_sha256);
 }
 
-static void put_scope(const struct sigv4_request *r, struct buf *out)
+void sigv4_put_scope(const char *time, const char *region, const char *service, struct buf *out)
 {
-    buf_printf(out, "%.*s/%s/%s/aws4_request", DAY_LEN, r->time, r->region, r->service);
+    buf_printf(out, "%.*s/%s/%s/aws4_request", DAY_LEN, time, region, service);
 }
 
 static void put_text_to_sign(const struct sigv4_request *r, struct buf *out)
 {
     _cleanup_buf_ struct buf canonical = BUF_INIT;
-    unsigned char digest[DIGEST];
-    char hex[2 * DIGEST + 1];
+    char hex[AUTH_HEX_MAX];
     put_canonical_request(r, &canonical);
-    EVP_Digest(canonical.data, canonical.len, digest, NULL, EVP_sha256(), NULL);
-    format_hex(digest, sizeof digest, hex);
+    auth_digest(canonical.data, canonical.len, hex);
     buf_printf(out, "AWS4-HMAC-SHA256\n%s\n", r->time);
-    put_scope(r, out);
+    sigv4_put_scope(r->time, r->region, r->service, out);
     buf_printf(out, "\n%s", hex);
 }
 
-static void signing_key(const struct sigv4_request *r, const char *secret,
-                        unsigned char key[static DIGEST])
+void sigv4_signing_key(const char *secret, const char *time, const char *region,
+                       const char *service, unsigned char key[static AUTH_MAC_BYTES])
 {
     _cleanup_buf_ struct buf first = BUF_INIT;
     buf_printf(&first, "AWS4%s", secret);
-    hmac(first.data, first.len, r->time, DAY_LEN, key);
+    auth_hmac(first.data, first.len, time, DAY_LEN, key);
     OPENSSL_cleanse(first.data, first.len);
-    hmac(key, DIGEST, r->region, strlen(r->region), key);
-    hmac(key, DIGEST, r->service, strlen(r->service), key);
-    hmac(key, DIGEST, "aws4_request", strlen("aws4_request"), key);
+    auth_hmac(key, AUTH_MAC_BYTES, region, strlen(region), key);
+    auth_hmac(key, AUTH_MAC_BYTES, service, strlen(service), key);
+    auth_hmac(key, AUTH_MAC_BYTES, "aws4_request", strlen("aws4_request"), key);
+}
+
+void sigv4_signature(const struct sigv4_request *r, const unsigned char key[static AUTH_MAC_BYTES],
+                     char hex[static AUTH_HEX_MAX])
+{
+    _cleanup_buf_ struct buf text = BUF_INIT;
+    unsigned char mac[AUTH_MAC_BYTES];
+    put_text_to_sign(r, &text);
+    auth_hmac(key, AUTH_MAC_BYTES, text.data, text.len, mac);
+    format_hex(mac, sizeof mac, hex);
 }
 
 void sigv4_authorization(const struct sigv4_request *r, const struct sigv4_keys *keys,
                          struct buf *out)
 {
-    _cleanup_buf_ struct buf text = BUF_INIT;
-    unsigned char key[DIGEST];
-    char hex[2 * DIGEST + 1];
-    put_text_to_sign(r, &text);
-    signing_key(r, keys->secret, key);
-    hmac(key, sizeof key, text.data, text.len, key);
-    format_hex(key, sizeof key, hex);
+    unsigned char key[AUTH_MAC_BYTES];
+    char hex[AUTH_HEX_MAX];
+    sigv4_signing_key(keys->secret, r->time, r->region, r->service, key);
+    sigv4_signature(r, key, hex);
+    OPENSSL_cleanse(key, sizeof key);
     buf_printf(out, "AWS4-HMAC-SHA256 Credential=%s/", keys->access);
-    put_scope(r, out);
+    sigv4_put_scope(r->time, r->region, r->service, out);
     buf_puts(out, ", SignedHeaders=");
     put_signed_names(r, out);
     buf_printf(out, ", Signature=%s", hex);
