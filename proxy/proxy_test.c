@@ -413,10 +413,10 @@ static void a_primary_that_returns_is_followed(void **unused)
     test_proxy_free(p1);
 }
 
-static void what_was_passed_on_once_is_not_passed_on_again(void **unused)
+static void what_a_proxy_has_passed_on_it_does_not_pass_on_again(void **unused)
 {
     (void)unused;
-    static const char *const headers[] = {"Dfc-Forwarded: p9", NULL};
+    static const char *const headers[] = {"Dfc-Forwarded: p9, p2", NULL};
     struct test_proxy *p1 = test_proxy_new("p1", NULL, NULL);
     struct test_proxy *p2 = test_proxy_new("p2", control_of(p1), NULL);
     _cleanup_free_ char *url = xprintf("%s/v1/buckets/b", public_of(p2));
@@ -513,7 +513,7 @@ int main(void)
         cmocka_unit_test(a_gateway_knows_what_was_answered_anywhere),
         cmocka_unit_test(a_gateway_serves_and_restarts_without_the_primary),
         cmocka_unit_test(a_primary_that_returns_is_followed),
-        cmocka_unit_test(what_was_passed_on_once_is_not_passed_on_again),
+        cmocka_unit_test(what_a_proxy_has_passed_on_it_does_not_pass_on_again),
         cmocka_unit_test(a_worker_may_wait_for_a_commit),
         cmocka_unit_test(health_metrics_and_api_are_there),
         cmocka_unit_test(parameters_are_checked),

@@ -9,10 +9,16 @@
 
 static const char forwarded_header[] = "Dfc-Forwarded";
 
+/* A gateway that stops answers whoever has reached it before its listener closes. */
+static bool leaves_as_gateway(struct proxy *p)
+{
+    return atomic_load(&p->leaving) && !atomic_load(&p->is_primary);
+}
+
 struct proxy *proxy_enter(struct http_request *req)
 {
     struct proxy *p = http_user(req);
-    if (atomic_load_explicit(&p->ready, memory_order_acquire))
+    if (atomic_load_explicit(&p->ready, memory_order_acquire) || leaves_as_gateway(p))
         return p;
     struct error err;
     error_set(&err, E_NOT_READY, "proxy '%s' is starting or stopping", p->id);
@@ -32,12 +38,6 @@ struct proxy *proxy_enter_objects(struct http_request *req)
 {
     struct proxy *p = http_user(req);
     return has_documents(p) ? p : proxy_enter(req);
-}
-
-static char *url_at(const char *base, const struct http_request *req)
-{
-    const char *query = http_raw_query(req);
-    return xprintf("%s%s%s%s", base, http_path(req), query[0] != '\0' ? "?" : "", query);
 }
 
 bool proxy_is_primary(struct proxy *p)
@@ -68,41 +68,68 @@ static bool primary_of_state(struct proxy *p, struct metastore_primary *out)
 }
 
 /* The election is ahead of the state that its winner pushes; without it (etcd does not answer) the
- * primary may be where it was. */
-bool proxy_find_primary(struct proxy *p, struct metastore_primary *out)
+ * primary may be where it was.  PRIMARY_NONE: not another proxy. */
+static enum metastore_known primary_known(struct proxy *p, struct metastore_primary *out)
 {
     enum metastore_known known =
         p->is_shared ? p->metastore->ops->primary(p->metastore, out) : PRIMARY_UNKNOWN;
     if (known == PRIMARY_UNKNOWN)
-        return primary_of_state(p, out);
+        return primary_of_state(p, out) ? PRIMARY_KNOWN : PRIMARY_UNKNOWN;
     if (known == PRIMARY_KNOWN && strcmp(out->id, p->id) != 0)
-        return true;
-    metastore_primary_done(out); /* the key of this proxy's last life */
-    return false;
+        return known;
+    metastore_primary_done(out); /* this proxy's key: it begins, or that is of its last life */
+    return PRIMARY_NONE;
 }
 
-/* A request that has been passed on once is not passed on again: two proxies that each take the
- * other for the primary must not play ball. */
-static int need_primary(struct proxy *p, const struct http_request *req,
-                        struct metastore_primary *out, struct error *err)
+bool proxy_find_primary(struct proxy *p, struct metastore_primary *out)
 {
+    return primary_known(p, out) == PRIMARY_KNOWN;
+}
+
+static bool begins_as_primary(struct proxy *p)
+{
+    return !atomic_load(&p->hands_over) && proxy_is_primary(p);
+}
+
+int proxy_seek_primary(struct proxy *p, struct metastore_primary *out, bool *comes,
+                       struct error *err)
+{
+    *comes = false;
     if (atomic_load(&p->moved))
         return error_set(err, E_NOT_PRIMARY,
                          "the documents of proxy '%s' have moved to another metastore: start it "
                          "again with --metastore",
                          p->id);
-    if (!proxy_find_primary(p, out))
-        return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary and knows none", p->id);
-    if (http_header(req, forwarded_header) != NULL)
-        return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary, '%s' is", p->id,
-                         out->id);
-    return 0;
+    if (begins_as_primary(p)) {
+        *out = (struct metastore_primary){.id = xstrdup(p->id),
+                                          .public_url = xstrdup(p->public_url),
+                                          .control_url = xstrdup(p->control_url)};
+        return 0;
+    }
+    enum metastore_known known = primary_known(p, out);
+    if (known == PRIMARY_KNOWN)
+        return 0;
+    *comes = known == PRIMARY_NONE || atomic_load(&p->hands_over);
+    return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary and knows none", p->id);
 }
 
-static uint64_t term_in_force(struct proxy *p)
+static bool is_in_list(const char *name, const char *list)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    return s->term;
+    size_t len = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)) != NULL; at += len) {
+        bool begins = at == list || at[-1] == ' ' || at[-1] == ',';
+        if (begins && (at[len] == '\0' || at[len] == ','))
+            return true;
+    }
+    return false;
+}
+
+/* Each proxy passes a request on once: two that each take the other for the primary must not play
+ * ball. */
+static bool has_passed_here(const struct proxy *p, struct http_request *req)
+{
+    const char *passed = http_header_list(req, forwarded_header);
+    return passed != NULL && is_in_list(p->id, passed);
 }
 
 /* To a control listener, which knows no proofs of clients: for whom it is.  NULL: the operator. */
@@ -112,30 +139,44 @@ static char *user_line(const struct http_request *req)
     return actor->id != NULL ? xprintf(HTTP_ACTOR_HEADER ": %s %s", actor->id, actor->name) : NULL;
 }
 
+static void primary_call_ended(void *arg)
+{
+    struct proxy *p = arg;
+    atomic_fetch_sub(&p->primary_calls, 1);
+}
+
+/* It is counted before it is asked: a proxy that hands over waits for what it has begun. */
+static bool answers_as_primary(struct proxy *p, struct http_request *req)
+{
+    atomic_fetch_add(&p->primary_calls, 1);
+    bool answers = begins_as_primary(p);
+    if (answers)
+        http_on_end(req, primary_call_ended, p);
+    else
+        primary_call_ended(p);
+    return answers;
+}
+
 bool proxy_passed_to_primary(struct http_request *req)
 {
     struct proxy *p = proxy_enter(req);
     if (p == NULL)
         return true;
-    if (proxy_is_primary(p))
+    if (answers_as_primary(p, req))
         return false;
-    _cleanup_(metastore_primary_done)
-    struct metastore_primary primary = {0};
-    struct error err = ERROR_INIT;
-    uint64_t term = term_in_force(p);
-    if (need_primary(p, req, &primary, &err) != 0) {
+    if (has_passed_here(p, req)) {
+        struct error err;
+        error_set(&err, E_NOT_PRIMARY, "proxy '%s' is not the primary any more; repeat it", p->id);
         proxy_reply_error(req, &err);
         return true;
     }
     bool between_nodes = http_route(req)->nets == NET_CONTROL;
-    _cleanup_free_ char *url =
-        url_at(between_nodes ? primary.control_url : primary.public_url, req);
+    const char *query = http_raw_query(req);
+    _cleanup_free_ char *path = xprintf("%s%s%s", http_path(req), query[0] ? "?" : "", query);
     _cleanup_free_ char *forwarded = xprintf("%s: %s", forwarded_header, p->id);
     _cleanup_free_ char *user = between_nodes ? user_line(req) : NULL;
     const char *const headers[] = {forwarded, user, NULL};
-    const struct relay_primary to = {
-        .id = primary.id, .term = term, .url = url, .to_public = !between_nodes};
-    relay_to_primary(p, req, &to, headers);
+    relay_to_primary(p, req, path, !between_nodes, headers);
     return true;
 }
 

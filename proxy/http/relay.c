@@ -27,6 +27,8 @@ struct relay {
     struct proxy *proxy;
     int silence; /* the code for a node that does not answer; 0: the transport's */
     struct overtaken_wait primary; /* with silence */
+    const char *path;              /* of a request to the primary, … */
+    uint64_t primary_until_ms;     /* … and how long it waits for one */
     struct http_call call;         /* as it was made, or is made again: of the arena */
     struct relay_object object;    /* of a read that is made again, until … */
     uint64_t until_ms;             /* 0: of none */
@@ -446,18 +448,58 @@ void relay_read(struct proxy *p, struct http_request *req, const char *url,
     http_call_start(p->data_client, &r->call, call_done, r);
 }
 
-void relay_to_primary(struct proxy *p, struct http_request *req, const struct relay_primary *to,
+static uint64_t term_in_force(struct proxy *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    return s->term;
+}
+
+static void call_primary(struct relay *r, const struct metastore_primary *primary, uint64_t term)
+{
+    const char *base = r->call.to_public ? primary->public_url : primary->control_url;
+    r->call.url = arena_printf(r->arena, "%s%s", base, r->path);
+    r->call.node = arena_strdup(r->arena, primary->id);
+    r->primary.term = term;
+    r->primary.primary = r->call.node;
+    overtaken_call(r->proxy->overtaken, &r->primary, &r->call, call_done, r);
+}
+
+/* Nothing of the body has been sent. */
+static void no_primary(struct relay *r, const struct error *err)
+{
+    if (r->upload != NULL)
+        bpipe_cancel(r->upload, err);
+    unanswered(r, err);
+}
+
+static void seek_primary(void *arg)
+{
+    struct relay *r = arg;
+    struct proxy *p = r->proxy;
+    _cleanup_(metastore_primary_done)
+    struct metastore_primary primary = {0};
+    struct error err = ERROR_INIT;
+    uint64_t term = term_in_force(p); /* before it is found (overtaken.h) */
+    bool comes;
+    if (proxy_seek_primary(p, &primary, &comes, &err) == 0)
+        call_primary(r, &primary, term);
+    else if (comes && atomic_load(&p->ready) && clock_ms() < r->primary_until_ms)
+        relay_waits_add(p->relay_waits, &r->wait, seek_primary, r);
+    else
+        no_primary(r, &err);
+}
+
+void relay_to_primary(struct proxy *p, struct http_request *req, const char *path, bool to_public,
                       const char *const *headers)
 {
-    struct relay *r = prepare(p, req, to->url, headers);
+    struct relay *r = prepare(p, req, path, headers);
     if (r == NULL)
         return;
     r->silence = reads(req) ? E_NOT_PRIMARY : E_IN_DOUBT;
-    r->call.node = arena_strdup(r->arena, to->id);
-    r->call.to_public = to->to_public;
+    r->path = r->call.url;
+    r->primary_until_ms = clock_ms() + p->params.primary_wait;
+    r->call.to_public = to_public;
     r->call.stall_timeout_ms = p->params.call_timeout;
-    r->primary.term = to->term;
-    r->primary.primary = r->call.node;
     take_body(r, req);
-    overtaken_call(p->overtaken, &r->primary, &r->call, call_done, r);
+    loop_post(p->data_loop, seek_primary, r);
 }

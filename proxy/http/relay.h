@@ -26,15 +26,10 @@ struct relay_object {
 void relay_read(struct proxy *p, struct http_request *req, const char *url,
                 const struct relay_object *object);
 
-struct relay_primary {
-    const char *id;
-    uint64_t term; /* of the state that was in force before it was found (overtaken.h) */
-    const char *url;
-    bool to_public; /* to its public listener */
-};
-
-/* The same, where the node is the primary: when it does not answer within call_timeout, or within
- * overtaken_grace once another is the primary, the client gets 503, and is told whether a change is
- * in doubt.  `headers`: more lines "Name: value", up to NULL. */
-void relay_to_primary(struct proxy *p, struct http_request *req, const struct relay_primary *to,
+/* The same, where the node is the primary: `path`, with its query, at its public or its control
+ * listener.  While another one is elected the request waits, for primary_wait at most.  When the
+ * primary does not answer within call_timeout, or within overtaken_grace once another is the
+ * primary (overtaken.h), the client gets 503, and is told whether a change is in doubt.  `headers`:
+ * more lines "Name: value", up to NULL. */
+void relay_to_primary(struct proxy *p, struct http_request *req, const char *path, bool to_public,
                       const char *const *headers);

@@ -32,6 +32,14 @@ void election_resign(struct election *e)
     e->resigned = true;
 }
 
+void election_withdraw(struct election *e)
+{
+    e->rules.stands = false;
+    e->resigned = true;
+    if (e->rests)
+        e->wake_ms = 0;
+}
+
 void election_close(struct election *e)
 {
     e->closing = true;
@@ -100,13 +108,13 @@ static void observed(struct election *e, const struct election_answer *a, uint64
 {
     if (a->code != 0 || !a->nobody || e->closing) {
         observe_again(e, now_ms);
+    } else if (!e->rules.stands) {
+        go_on(e, ELECTION_OBSERVE, now_ms + PAUSE_MS); /* the next one is about to be elected */
     } else if (e->resigned) {
         e->rests = true;
         e->wake_ms = now_ms + e->rules.ttl_ms;
-    } else if (e->rules.stands) {
-        go_on(e, ELECTION_GRANT, now_ms);
     } else {
-        observe_again(e, now_ms);
+        go_on(e, ELECTION_GRANT, now_ms);
     }
 }
 

@@ -9,7 +9,8 @@
  * early: this proxy has stopped before etcd lets another one begin, as far as clocks can be
  * trusted.  Nothing depends on them: every change is fenced (proxy/metastore/etcd_documents.h).
  *
- * Whoever has resigned lets the others go first: it does not stand for the time of a lease. */
+ * Whoever has resigned lets the others go first: it does not stand for the time of a lease.  One
+ * that has withdrawn gives the lease back, stands no more, and goes on observing. */
 #pragma once
 
 #include <stdbool.h>
@@ -67,6 +68,7 @@ void election_answered(struct election *e, const struct election_answer *a, uint
  * the one that was. */
 uint64_t election_held(const struct election *e, uint64_t now_ms);
 void election_resign(struct election *e);
+void election_withdraw(struct election *e);
 void election_close(struct election *e);
 
 /* --- a change under an election --------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "common/error.h"
 
 enum { TTL = 2000, ATTEMPT = TTL / 3, RENEWAL = TTL / 4, INTERVAL = TTL / 8, LEASE = 7 };
+enum { PAUSE = 50 };
 
 static const struct election_rules rules = {.ttl_ms = TTL, .stands = true};
 
@@ -160,6 +161,41 @@ static void who_has_resigned_lets_the_others_go_first(void **unused)
     assert_int_equal(election_held(&e, 1300 + TTL + INTERVAL), 42);
 }
 
+static void who_has_withdrawn_looks_on_and_stands_no_more(void **unused)
+{
+    (void)unused;
+    struct election e;
+    election_init(&e, &rules);
+    elect(&e, 1000);
+    election_withdraw(&e);
+    assert_int_equal(election_held(&e, 1001), 0);
+    expect(&e, 1001, ELECTION_REVOKE);
+    answer(&e, 1001, 1001, (struct election_answer){0});
+    uint64_t now = 1001 + INTERVAL;
+    for (int i = 0; i < 100; i++, now += PAUSE) {
+        expect(&e, now, ELECTION_OBSERVE);
+        answer(&e, now, now, (struct election_answer){.nobody = true});
+        assert_int_equal(election_next(&e, now).wait_ms, PAUSE);
+    }
+}
+
+static void who_withdraws_does_not_wait_for_its_rest(void **unused)
+{
+    (void)unused;
+    struct election e;
+    election_init(&e, &rules);
+    elect(&e, 1000);
+    election_resign(&e);
+    expect(&e, 1001, ELECTION_REVOKE);
+    answer(&e, 1001, 1001, (struct election_answer){0});
+    expect(&e, 1001 + INTERVAL, ELECTION_OBSERVE);
+    answer(&e, 1300, 1300, (struct election_answer){.nobody = true});
+    expect(&e, 1301, ELECTION_WAIT);
+    election_withdraw(&e);
+    assert_int_equal(election_next(&e, 1302).wait_ms, INTERVAL);
+    expect(&e, 1302 + INTERVAL, ELECTION_OBSERVE);
+}
+
 static void who_closes_gives_the_lease_back_first(void **unused)
 {
     (void)unused;
@@ -182,8 +218,10 @@ static void a_gateway_only_looks_on(void **unused)
     election_init(&e, &(struct election_rules){.ttl_ms = TTL});
     expect(&e, 0, ELECTION_OBSERVE);
     answer(&e, 0, 0, (struct election_answer){.nobody = true});
-    expect(&e, 0, ELECTION_WAIT);
-    expect(&e, INTERVAL, ELECTION_OBSERVE);
+    assert_int_equal(election_next(&e, 0).wait_ms, PAUSE);
+    expect(&e, PAUSE, ELECTION_OBSERVE);
+    answer(&e, PAUSE, PAUSE, (struct election_answer){.nobody = false});
+    assert_int_equal(election_next(&e, PAUSE).wait_ms, INTERVAL);
 }
 
 static void only_a_verdict_ends_a_doubt(void **unused)
@@ -231,6 +269,8 @@ int main(void)
         cmocka_unit_test(an_attempt_in_doubt_is_made_again),
         cmocka_unit_test(who_is_not_elected_gives_the_lease_back),
         cmocka_unit_test(who_has_resigned_lets_the_others_go_first),
+        cmocka_unit_test(who_has_withdrawn_looks_on_and_stands_no_more),
+        cmocka_unit_test(who_withdraws_does_not_wait_for_its_rest),
         cmocka_unit_test(who_closes_gives_the_lease_back_first),
         cmocka_unit_test(a_gateway_only_looks_on),
         cmocka_unit_test(only_a_verdict_ends_a_doubt),

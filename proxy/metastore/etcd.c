@@ -118,13 +118,23 @@ static enum metastore_known etcd_primary(struct metastore *m, struct metastore_p
     return known;
 }
 
-static void etcd_resign(struct metastore *m)
+static void give_up(struct metastore *m, void (*how)(struct election *e))
 {
     struct etcd_store *e = store(m);
     pthread_mutex_lock(&e->lock);
-    election_resign(&e->election);
+    how(&e->election);
     pthread_cond_broadcast(&e->wake);
     pthread_mutex_unlock(&e->lock);
+}
+
+static void etcd_resign(struct metastore *m)
+{
+    give_up(m, election_resign);
+}
+
+static void etcd_withdraw(struct metastore *m)
+{
+    give_up(m, election_withdraw);
 }
 
 /* Takes what `p` holds. */
@@ -580,4 +590,5 @@ const struct metastore_ops metastore_etcd = {
     .election = etcd_election,
     .primary = etcd_primary,
     .resign = etcd_resign,
+    .withdraw = etcd_withdraw,
 };

@@ -64,6 +64,8 @@ struct metastore_ops {
     enum metastore_known (*primary)(struct metastore *m, struct metastore_primary *out);
     /* Gives the lease back, and does not stand again for a time.  Any thread. */
     void (*resign)(struct metastore *m);
+    /* Gives the lease back, and stands in no later election; primary() goes on.  Any thread. */
+    void (*withdraw)(struct metastore *m);
 };
 
 struct metastore {

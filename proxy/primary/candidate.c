@@ -225,7 +225,8 @@ void candidate_stop(struct candidate *c)
     pthread_mutex_unlock(&c->lock);
     if (c->running)
         pthread_join(c->thread, NULL);
-    c->proxy->metastore->ops->resign(c->proxy->metastore);
+    c->running = false;
+    c->proxy->metastore->ops->withdraw(c->proxy->metastore);
 }
 
 void candidate_free(struct candidate *c)

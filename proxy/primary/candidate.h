@@ -10,6 +10,7 @@ struct candidate;
 
 /* Takes part in elections; with electable=false it only looks for the primary. */
 int candidate_start(struct proxy *p, struct candidate **out, struct error *err);
-/* Gives up being primary, and the lease. */
+/* Ends being primary: commits that were begun end, and then the lease is given back.  From then on
+ * this proxy stands in no election.  Blocks; again: nothing happens. */
 void candidate_stop(struct candidate *c);
 void candidate_free(struct candidate *c); /* after the metastore was closed, which may still call */

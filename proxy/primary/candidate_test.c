@@ -23,8 +23,8 @@ struct fixture {
 
 static struct test_proxy *start(struct fixture *f, const char *id, const char *more)
 {
-    const char *const params[] = {f->metastore, "lease_ttl=1s", "keepalive_timeout=10s", more,
-                                  NULL};
+    const char *const params[] = {f->metastore,         "lease_ttl=1s", "keepalive_timeout=10s",
+                                  "primary_wait=300ms", more,           NULL};
     return test_proxy_new(id, NULL, params);
 }
 

@@ -106,8 +106,10 @@ struct proxy {
     int started_fd;           /* eventfd: serving, or failed */
     atomic_bool heard;        /* in this run, of a primary: what it does not know is not there */
     atomic_bool started;
-    atomic_bool ready;   /* requests are let in */
-    atomic_bool leaving; /* it stops, and is not to be sent anything new */
+    atomic_bool ready;      /* requests are let in */
+    atomic_bool leaving;    /* it stops, and is not to be sent anything new */
+    atomic_bool hands_over; /* … and begins nothing more as the primary: another will be elected */
+    atomic_uint primary_calls; /* requests that it answers as the primary, until they are over */
 };
 
 /* Checks the parameters that have rules among themselves, and takes what `params` holds. */
@@ -126,7 +128,8 @@ extern const struct http_route *const proxy_routes[];
 
 /* --- for handlers: the first line of each ---------------------------------------------------- */
 
-/* The proxy; NULL where the request was answered already: this proxy is starting or stopping. */
+/* The proxy; NULL where the request was answered already: this proxy is starting, or is the primary
+ * and stopping. */
 struct proxy *proxy_enter(struct http_request *req);
 /* The same for calls of objects, which need nothing but documents: they are answered also while it
  * starts or stops, for who has connected then has nobody else to ask. */
@@ -142,6 +145,10 @@ int proxy_no_bucket(struct proxy *p, const char *name, struct error *err);
 bool proxy_is_primary(struct proxy *p);
 /* Who is, if it is another one: true, and *out (metastore_primary_done). */
 bool proxy_find_primary(struct proxy *p, struct metastore_primary *out);
+/* The proxy that answers as the primary, which may be this one: 0, and *out
+ * (metastore_primary_done).  E_NOT_PRIMARY; with *comes another one is being elected: ask again. */
+int proxy_seek_primary(struct proxy *p, struct metastore_primary *out, bool *comes,
+                       struct error *err);
 /* Replies with the error, and logs it where it is this cluster's fault and not the client's. */
 void proxy_reply_error(struct http_request *req, const struct error *err);
 /* 200 and a document, on the public listener without the queries of its URLs (json_mask_queries()).

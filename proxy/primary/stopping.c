@@ -7,12 +7,13 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "net/daemon.h"
+#include "proxy/primary/candidate.h"
 #include "proxy/primary/follower.h"
 #include "proxy/primary/proxy.h"
 
 enum { LOOK_MS = 50 };
 
-static bool others_serve(const struct proxy *p)
+static bool others_serve(struct proxy *p)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     bool serve = false;
@@ -43,6 +44,43 @@ static int tell_primary(struct proxy *p, struct error *err)
                           NULL, err);
 }
 
+static bool has_begun(struct proxy *p)
+{
+    return atomic_load(&p->primary_calls) > 0;
+}
+
+/* True: a signal has come. */
+static bool pause_while(struct proxy *p, bool (*still)(struct proxy *p), int signals_fd)
+{
+    uint64_t until_ms = clock_ms() + p->params.stop_linger;
+    while (clock_ms() < until_ms && still(p)) {
+        if (daemon_pause(signals_fd, LOOK_MS))
+            return true;
+    }
+    return false;
+}
+
+static bool lacks_primary(struct proxy *p)
+{
+    _cleanup_(metastore_primary_done)
+    struct metastore_primary primary = {0};
+    return !proxy_find_primary(p, &primary);
+}
+
+/* What it has begun as the primary ends first; what comes meanwhile waits, and is passed on to the
+ * next primary.  True: a signal has come. */
+static bool hand_over(struct proxy *p, int signals_fd)
+{
+    bool was_primary = proxy_is_primary(p);
+    atomic_store(&p->hands_over, true);
+    if (pause_while(p, has_begun, signals_fd))
+        return true;
+    candidate_stop(p->candidate);
+    if (was_primary)
+        log_info("has given up being primary");
+    return pause_while(p, lacks_primary, signals_fd);
+}
+
 void proxy_leave(struct proxy *p, int signals_fd)
 {
     struct error err = ERROR_INIT;
@@ -50,12 +88,10 @@ void proxy_leave(struct proxy *p, int signals_fd)
     if (!others_serve(p))
         return;
     loop_call(p->loop, quiet, p);
+    if (p->is_shared && hand_over(p, signals_fd))
+        return;
     if (!proxy_is_primary(p) && tell_primary(p, &err) != 0)
         log_warn("the primary does not know that this proxy stops", lerr(&err));
     http_server_leave(p->public_server);
-    uint64_t until_ms = clock_ms() + p->params.stop_linger;
-    while (clock_ms() < until_ms && others_serve(p)) {
-        if (daemon_pause(signals_fd, LOOK_MS))
-            return;
-    }
+    pause_while(p, others_serve, signals_fd);
 }

@@ -1,6 +1,10 @@
-/* A proxy that is told to stop, while others go on: the primary is told first, so that nobody is
- * sent here any more, and clients that have this proxy's address are served for stop_linger more;
- * each reply closes its connection.
+/* A proxy that is told to stop, while others go on.
+ *
+ *   hand over    with a shared metastore: it ends what it has begun as the primary, gives the lease
+ *                back and waits until another is elected; requests for the primary wait meanwhile
+ *   tell         the primary, so that nobody is sent here any more
+ *   linger       clients that have this proxy's address are served for stop_linger more; each reply
+ *                closes its connection
  */
 #pragma once
 
