@@ -8,12 +8,14 @@
 #include "access/decide.h"
 #include "access/rates.h"
 #include "access/redirect_proof.h"
+#include "access/signed_url.h"
 #include "access/token.h"
 #include "cluster/documents/state.h"
 #include "cluster/documents/state_holder.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/parse.h"
+#include "common/rng.h"
 
 struct guard {
     struct http_guard hook;
@@ -24,7 +26,7 @@ struct guard {
     struct proof_keys *keys;
 };
 
-enum via { VIA_NOTHING, VIA_TOKEN, VIA_REDIRECT };
+enum via { VIA_NOTHING, VIA_TOKEN, VIA_REDIRECT, VIA_URL };
 
 /* http_caller(): of the request's arena. */
 struct caller {
@@ -34,7 +36,7 @@ struct caller {
     const struct cluster_state *state; /* a reference, dropped when the request ends */
     const struct user *user;           /* the state's; NULL: anonymous */
     enum via via;
-    char token[2 * TOKEN_RANDOM_BYTES + 1]; /* which, or "" */
+    char token[2 * TOKEN_RANDOM_BYTES + 1]; /* or signed URL: which; "" */
     bool asked;
     struct access_decision last; /* the answer */
 };
@@ -100,6 +102,18 @@ static void put_hex(const unsigned char *bytes, size_t count, char *out)
         snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* Of a token or signed URL that is valid. */
+static int take_fields(struct http_request *req, struct caller *c, enum via via,
+                       const struct token *t, struct error *err)
+{
+    int code = find_user(req, c, t->user, err);
+    if (code == 0 && (int64_t)t->issued_ms < c->user->tokens_after_ms)
+        return unproven(req, "expired", "the token was withdrawn; log in again", err);
+    c->via = via;
+    put_hex(t->random, sizeof t->random, c->token);
+    return code;
+}
+
 static int take_token(struct http_request *req, struct caller *c, const char *text,
                       struct error *err)
 {
@@ -111,12 +125,7 @@ static int take_token(struct http_request *req, struct caller *c, const char *te
         return unproven(req, "invalid", "the token is none of this cluster; log in again", err);
     if (v == PROOF_EXPIRED)
         return unproven(req, "expired", "the token has expired; log in again", err);
-    int code = find_user(req, c, t.user, err);
-    if (code == 0 && (int64_t)t.issued_ms < c->user->tokens_after_ms)
-        return unproven(req, "expired", "the token was withdrawn; log in again", err);
-    c->via = VIA_TOKEN;
-    put_hex(t.random, sizeof t.random, c->token);
-    return code;
+    return take_fields(req, c, VIA_TOKEN, &t, err);
 }
 
 static int take_authorization(struct http_request *req, struct caller *c, const char *header,
@@ -178,17 +187,48 @@ static int take_redirect(struct http_request *req, struct caller *c, enum proof_
     return find_user(req, c, user, err);
 }
 
+/* The bucket is the one that has the name now. */
+static enum proof_verdict check_url(const struct http_request *req, const struct caller *c,
+                                    const char *text, struct token *t)
+{
+    struct redirect_call call;
+    const char *name = http_path_param(req, "bucket");
+    const struct bucket *b = name != NULL ? bmd_bucket(&c->state->bmd, name) : NULL;
+    if (b == NULL)
+        return PROOF_INVALID;
+    call_of(req, b->id, NULL, &call);
+    struct proof_keys *keys = guard_keys(c->guard);
+    enum proof_verdict v = signed_url_check(keys, text, (uint64_t)clock_wall_ms(), &call, t);
+    proof_keys_unref(keys);
+    return v;
+}
+
+static int take_url(struct http_request *req, struct caller *c, const char *text, struct error *err)
+{
+    struct token t;
+    enum proof_verdict v = check_url(req, c, text, &t);
+    if (v == PROOF_VALID)
+        return take_fields(req, c, VIA_URL, &t, err);
+    if (v == PROOF_INVALID)
+        return error_set(err, E_ACCESS_DENIED, "the signed URL is not for this call");
+    unproven(req, "expired", "", err);
+    return error_set(err, E_PROOF_EXPIRED, "the signed URL has expired; ask for another one");
+}
+
 /* Of a caller that follows a redirect with its token, too, the proxy's decision counts: it may have
  * heard of a new bucket or grant before this node. */
 static int identify(struct http_request *req, struct caller *c, struct error *err)
 {
     char user[TOKEN_USER_CHARS + 1];
     const char *header = http_header(req, "Authorization");
+    const char *url = http_query(req, "dfcu");
     const char *redirect = http_query(req, "dfca");
     enum proof_verdict v =
         redirect != NULL ? check_redirect(req, c, redirect, user) : PROOF_INVALID;
     if (header != NULL && v != PROOF_VALID)
         return take_authorization(req, c, header, err);
+    if (url != NULL)
+        return take_url(req, c, url, err);
     return redirect != NULL ? take_redirect(req, c, v, user, err) : 0;
 }
 
@@ -363,6 +403,25 @@ void guard_put_own_proof(const struct http_request *req, uint64_t bucket_id, str
         put_new_proof(req, c, bucket_id, NULL, url);
 }
 
+bool guard_has_url(const struct http_request *req)
+{
+    const struct caller *c = http_caller(req);
+    return c != NULL && c->via == VIA_URL;
+}
+
+void guard_put_url_proof(const struct http_request *req, const struct redirect_call *call,
+                         uint64_t life_ms, uint64_t *expires_ms, struct buf *url)
+{
+    const struct caller *c = http_caller(req);
+    struct token t = {.issued_ms = (uint64_t)clock_wall_ms()};
+    t.expires_ms = *expires_ms = t.issued_ms + life_ms;
+    snprintf(t.user, sizeof t.user, "%s", c->user->id);
+    random_bytes(t.random, sizeof t.random);
+    struct proof_keys *keys = guard_keys(c->guard);
+    signed_url_put(keys, &t, call, url);
+    proof_keys_unref(keys);
+}
+
 int guard_ask_new_name(struct http_request *req, const char *bucket, const char *new_name,
                        struct error *err)
 {
@@ -379,8 +438,10 @@ int guard_ask_new_name(struct http_request *req, const char *bucket, const char 
 
 void guard_account(const struct http_request *req, struct guard_account *out)
 {
-    static const char *const words[] = {
-        [VIA_NOTHING] = "anonymous", [VIA_TOKEN] = "token", [VIA_REDIRECT] = "proof"};
+    static const char *const words[] = {[VIA_NOTHING] = "anonymous",
+                                        [VIA_TOKEN] = "token",
+                                        [VIA_REDIRECT] = "proof",
+                                        [VIA_URL] = "url"};
     const struct caller *c = http_caller(req);
     *out = (struct guard_account){.via = NULL};
     if (c == NULL)

@@ -11,9 +11,10 @@
  *   proof                          where                    identity
  *   Authorization: Bearer dfc1.…   every node               the token's user
  *   dfca=… in the query            calls that take dfca     the user whom a proxy has let in
+ *   dfcu=… in the query            calls that take dfcu     the user who has asked for the URL
  *   none                                                    anonymous
  *
- * Where a call has both, a valid redirect proof counts, else the token.
+ * Where a call has several, a valid redirect proof counts, else the token, else the signed URL.
  *
  * Each node decides alone, from the documents that it has.  The decision is about names: a bucket
  * that the caller may not list is refused alike whether it exists or not.  Parameters and body are
@@ -38,6 +39,7 @@ struct guard;
 struct state_holder;
 struct user;
 struct proof_keys;
+struct redirect_call;
 
 struct guard_config {
     const char *key_file; /* the cluster key's */
@@ -74,6 +76,12 @@ void guard_put_proof(const struct http_request *req, uint64_t bucket_id, const c
 /* The same for a call that this node makes for the caller: the proof is always new, since the body
  * that came with the caller's may have taken longer than that lasts. */
 void guard_put_own_proof(const struct http_request *req, uint64_t bucket_id, struct buf *url);
+/* Is it the call of a signed URL?  A node that it is streamed to then needs a redirect's proof. */
+bool guard_has_url(const struct http_request *req);
+/* Appends the proof of a signed URL for the call, in the name of the caller, who is a user.
+ * Whether the caller may do it was asked. */
+void guard_put_url_proof(const struct http_request *req, const struct redirect_call *call,
+                         uint64_t life_ms, uint64_t *expires_ms, struct buf *url);
 /* May the object be renamed so?  Whoever has it under its new name can read it there, so that the
  * right to read it under the old one is asked, too.  A redirect proof is for one new name. */
 int guard_ask_new_name(struct http_request *req, const char *bucket, const char *new_name,
@@ -81,8 +89,8 @@ int guard_ask_new_name(struct http_request *req, const char *bucket, const char 
 
 /* What the guard found out about a request, for the audit log. */
 struct guard_account {
-    const char *via;                      /* "token", "proof", "anonymous"; NULL: no guard */
-    char key[2 * TOKEN_RANDOM_BYTES + 1]; /* which token; "" */
+    const char *via;                      /* "token", "proof", "url", "anonymous"; NULL: no guard */
+    char key[2 * TOKEN_RANDOM_BYTES + 1]; /* which token or signed URL; "" */
     const char *rule;                     /* the last that decided, or NULL; … */
     char rule_text[ACCESS_RULE_CHARS];    /* … here */
 };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "access/redirect_proof.h"
+#include "access/signed_url.h"
 #include "access/token.h"
 #include "cluster/command/command.h"
 #include "cluster/documents/state_holder.h"
@@ -37,6 +37,13 @@ static const struct http_route routes[] = {
      .nets = NET_PUBLIC,
      .right = RIGHT_READ,
      .query = HTTP_PARAMETERS({"dfcb", "bucket"}, {"dfca", "proof"}),
+     .begin = hello_begin},
+    {.name = "signed",
+     .method = HTTP_GET,
+     .pattern = "/u/{bucket}/{object...}",
+     .nets = NET_PUBLIC,
+     .right = RIGHT_READ,
+     .query = HTTP_PARAMETERS({"dfcu", "proof"}),
      .begin = hello_begin},
     {.name = "put",
      .method = HTTP_PUT,
@@ -209,6 +216,48 @@ static void test_a_redirect_is_for_its_call(void **state)
     buf_done(&ben);
 }
 
+/* "/u/b/OBJECT?dfcu=…" for object x, in the name of a user, issued so long ago. */
+static void put_url(const char *object, const char *user, uint64_t age_ms, struct buf *url)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(fx.state);
+    struct redirect_call x = {.reads = true, .method = "GET", .object = "x"};
+    x.bucket_id = bmd_bucket(&s->bmd, "b")->id;
+    struct token t = {.issued_ms = (uint64_t)clock_wall_ms() - age_ms};
+    struct proof_keys *keys = guard_keys(fx.guard);
+    t.expires_ms = t.issued_ms + MINUTE_MS;
+    snprintf(t.user, sizeof t.user, "%s", user);
+    buf_clear(url);
+    buf_printf(url, "/u/b/%s?dfcu=", object);
+    signed_url_put(keys, &t, &x, url);
+    proof_keys_unref(keys);
+}
+
+/* Its user's rights are looked up as those of a token's. */
+static void test_a_signed_url_is_its_user_for_one_call(void **state)
+{
+    (void)state;
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    apply((struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &bucket_props_default},
+          "{}");
+    put_url("x", ANN, 0, &url);
+    call("GET", buf_str(&url), NULL);
+    expect(200, "ann");
+    put_url("y", ANN, 0, &url);
+    call("GET", buf_str(&url), NULL);
+    expect(403, "access_denied");
+    put_url("x", BEN, 0, &url);
+    call("GET", buf_str(&url), NULL);
+    expect(403, "'ben' lacks");
+    put_url("x", ANN, MINUTE_MS + 1, &url);
+    call("GET", buf_str(&url), NULL);
+    expect(401, "expired");
+    put_url("x", ANN, 0, &url);
+    apply((struct command){.kind = CMD_USER_CHANGE, .name = "ann"}, "{\"enabled\": false}");
+    call("GET", buf_str(&url), NULL);
+    expect(401, "invalid");
+}
+
 static void test_a_user_has_a_rate(void **state)
 {
     (void)state;
@@ -233,6 +282,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_token_makes_its_user, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_user_who_is_disabled_is_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_redirect_is_for_its_call, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_signed_url_is_its_user_for_one_call, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_a_user_has_a_rate, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,7 @@ struct proof_keys *proof_keys_new(const struct cluster_keys *keys)
         must(parse_hex(keys->keys[i].id, k->keys[i].id, PROOF_KEY_ID_BYTES, NULL) == 0);
         k->keys[i].token = mac_key_new(&keys->keys[i], "dfc-token-1");
         k->keys[i].redirect = mac_key_new(&keys->keys[i], "dfc-redirect-1");
+        k->keys[i].url = mac_key_new(&keys->keys[i], "dfc-url-1");
     }
     return k;
 }
@@ -105,6 +106,7 @@ void proof_keys_unref(struct proof_keys *k)
     for (size_t i = 0; i < k->cluster.count; i++) {
         mac_key_free(k->keys[i].token);
         mac_key_free(k->keys[i].redirect);
+        mac_key_free(k->keys[i].url);
     }
     OPENSSL_cleanse(&k->cluster, sizeof k->cluster);
     free(k);

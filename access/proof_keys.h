@@ -1,8 +1,9 @@
-/* The keys that tokens and redirect proofs are made with: one of each for every line of the cluster
- * key's file, derived once.  Immutable, and shared by all threads.
+/* The keys that tokens, redirect proofs and signed URLs are made with: one of each for every line
+ * of the cluster key's file, derived once.  Immutable, and shared by all threads.
  *
  *     token key       HKDF-SHA256(cluster key, "dfc-token-1")
  *     redirect key    HKDF-SHA256(cluster key, "dfc-redirect-1")
+ *     url key         HKDF-SHA256(cluster key, "dfc-url-1")
  *
  * New proofs are made with the first line; proofs of every line are accepted.  So the cluster key
  * is changed without a pause, as sessions of nodes are (common/auth/cluster_key.h).
@@ -26,7 +27,7 @@ enum { PROOF_KEY_ID_BYTES = CLUSTER_KEY_ID_CHARS / 2 };
 
 struct proof_key {
     unsigned char id[PROOF_KEY_ID_BYTES]; /* the cluster key's */
-    struct mac_key *token, *redirect;
+    struct mac_key *token, *redirect, *url;
 };
 
 struct proof_keys;

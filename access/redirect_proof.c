@@ -16,7 +16,7 @@ enum {
     CHARS = BASE64URL_CHARS(WHOLE),
 };
 
-/* 0, or 1 and the length and the text: no two calls have the same bytes. */
+/* 0, or 1 and the length and the text. */
 static void put_field(struct buf *out, const char *text)
 {
     unsigned char head[9] = {text != NULL};
@@ -27,21 +27,26 @@ static void put_field(struct buf *out, const char *text)
         buf_append(out, text, len);
 }
 
+void redirect_call_put(const struct redirect_call *call, struct buf *out)
+{
+    unsigned char bucket[8];
+    bytes_put_u64(bucket, call->bucket_id);
+    buf_append(out, bucket, sizeof bucket);
+    put_field(out, call->reads ? "GET" : call->method);
+    put_field(out, call->object);
+    put_field(out, call->offset);
+    put_field(out, call->length);
+    put_field(out, call->range);
+    put_field(out, call->new_name);
+}
+
 static void sum(const struct proof_key *key, const unsigned char head[HEAD],
                 const struct redirect_call *call, unsigned char mac[AUTH_MAC_BYTES])
 {
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
-    unsigned char bucket[8];
-    bytes_put_u64(bucket, call->bucket_id);
     buf_append(&text, head, HEAD);
-    buf_append(&text, bucket, sizeof bucket);
-    put_field(&text, call->reads ? "GET" : call->method);
-    put_field(&text, call->object);
-    put_field(&text, call->offset);
-    put_field(&text, call->length);
-    put_field(&text, call->range);
-    put_field(&text, call->new_name);
+    redirect_call_put(call, &text);
     mac_key_sum(key->redirect, text.data, text.len, mac);
 }
 

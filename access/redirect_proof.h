@@ -25,6 +25,9 @@ struct redirect_call {
     const char *new_name; /* of a rename; NULL: none */
 };
 
+/* The call as the macs of proofs have it: no two calls have the same bytes. */
+void redirect_call_put(const struct redirect_call *call, struct buf *out);
+
 /* Appends the value of `dfca`. */
 void redirect_proof_put(const struct proof_keys *keys, const char *user_id, uint64_t expires_ms,
                         const struct redirect_call *call, struct buf *out);

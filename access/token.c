@@ -9,7 +9,7 @@
 #include "common/parse.h"
 
 enum {
-    FIELDS = PROOF_KEY_ID_BYTES + TOKEN_USER_BYTES + 8 + 8 + TOKEN_RANDOM_BYTES,
+    FIELDS = TOKEN_FIELDS,
     FIELDS_CHARS = BASE64URL_CHARS(FIELDS),
     MAC_CHARS = BASE64URL_CHARS(AUTH_MAC_BYTES),
 };
@@ -17,16 +17,34 @@ enum {
 static const char prefix[] = "dfc1.";
 enum { PREFIX = sizeof prefix - 1, SIGNED = PREFIX + FIELDS_CHARS, WHOLE = SIGNED + 1 + MAC_CHARS };
 
-void token_put(const struct proof_keys *keys, const struct token *t, struct buf *out)
+void token_write_fields(const struct proof_key *key, const struct token *t,
+                        unsigned char out[static FIELDS])
 {
-    const struct proof_key *key = proof_keys_own(keys);
-    unsigned char fields[FIELDS], mac[AUTH_MAC_BYTES], *at = fields;
-    char text[WHOLE];
-    at = bytes_put(at, key->id, PROOF_KEY_ID_BYTES);
+    unsigned char *at = bytes_put(out, key->id, PROOF_KEY_ID_BYTES);
     at = bytes_put_hex(at, t->user, TOKEN_USER_BYTES);
     at = bytes_put_u64(at, t->issued_ms);
     at = bytes_put_u64(at, t->expires_ms);
-    at = bytes_put(at, t->random, TOKEN_RANDOM_BYTES);
+    bytes_put(at, t->random, TOKEN_RANDOM_BYTES);
+}
+
+enum proof_verdict token_read_fields(const unsigned char fields[static FIELDS], uint64_t now_ms,
+                                     struct token *out)
+{
+    const unsigned char *at = fields + PROOF_KEY_ID_BYTES;
+    format_hex(at, TOKEN_USER_BYTES, out->user);
+    at += TOKEN_USER_BYTES;
+    out->issued_ms = bytes_u64(at);
+    out->expires_ms = bytes_u64(at + 8);
+    memcpy(out->random, at + 16, TOKEN_RANDOM_BYTES);
+    return now_ms < out->expires_ms ? PROOF_VALID : PROOF_EXPIRED;
+}
+
+void token_put(const struct proof_keys *keys, const struct token *t, struct buf *out)
+{
+    const struct proof_key *key = proof_keys_own(keys);
+    unsigned char fields[FIELDS], mac[AUTH_MAC_BYTES];
+    char text[WHOLE];
+    token_write_fields(key, t, fields);
     memcpy(text, prefix, PREFIX);
     base64url_encode(fields, sizeof fields, text + PREFIX);
     mac_key_sum(key->token, text, SIGNED, mac);
@@ -54,11 +72,5 @@ enum proof_verdict token_check(const struct proof_keys *keys, const char *text, 
     mac_key_sum(key->token, text, SIGNED, wanted);
     if (CRYPTO_memcmp(mac, wanted, sizeof mac) != 0)
         return PROOF_INVALID;
-    const unsigned char *at = fields + PROOF_KEY_ID_BYTES;
-    format_hex(at, TOKEN_USER_BYTES, out->user);
-    at += TOKEN_USER_BYTES;
-    out->issued_ms = bytes_u64(at);
-    out->expires_ms = bytes_u64(at + 8);
-    memcpy(out->random, at + 16, TOKEN_RANDOM_BYTES);
-    return now_ms < out->expires_ms ? PROOF_VALID : PROOF_EXPIRED;
+    return token_read_fields(fields, now_ms, out);
 }

@@ -33,6 +33,15 @@ enum proof_verdict {
     PROOF_EXPIRED,
 };
 
+/* What a token says, as bytes: a signed URL has them, too (signed_url.h). */
+enum { TOKEN_FIELDS = PROOF_KEY_ID_BYTES + TOKEN_USER_BYTES + 8 + 8 + TOKEN_RANDOM_BYTES };
+
+void token_write_fields(const struct proof_key *key, const struct token *t,
+                        unsigned char out[static TOKEN_FIELDS]);
+/* Is it still good? */
+enum proof_verdict token_read_fields(const unsigned char fields[static TOKEN_FIELDS],
+                                     uint64_t now_ms, struct token *out);
+
 /* Appends the text. */
 void token_put(const struct proof_keys *keys, const struct token *t, struct buf *out);
 /* *out is filled with PROOF_VALID and PROOF_EXPIRED. */

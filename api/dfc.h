@@ -248,6 +248,12 @@ DFC_API int dfc_head(struct dfc_client *client, const char *bucket, const char *
  * caller's to free. */
 DFC_API int dfc_object_copies(struct dfc_client *client, const char *bucket, const char *object,
                               bool verify, char **document, struct dfc_error *err);
+/* A URL with which anybody can download (method "GET") or upload ("PUT") the object, in the name of
+ * the client's user; for `seconds`, 3600 at most.  In a cluster with access control alone.
+ * document: {"url", "expires_ms"}. */
+DFC_API int dfc_object_url(struct dfc_client *client, const char *bucket, const char *object,
+                           const char *method, uint64_t seconds, char **document,
+                           struct dfc_error *err);
 /* DFC_NOT_FOUND where there is none, unless an earlier try of this call may have removed it. */
 DFC_API int dfc_delete(struct dfc_client *client, const char *bucket, const char *object,
                        struct dfc_error *err);

@@ -1,11 +1,13 @@
-/* dfc_head, dfc_object_copies, dfc_delete, dfc_rename. */
+/* dfc_head, dfc_object_copies, dfc_object_url, dfc_delete, dfc_rename. */
 #include "api/dfc.h"
 
 #include "api/action.h"
 #include "api/call.h"
+#include "api/failure.h"
 #include "api/info.h"
 #include "api/uri.h"
 #include "common/error.h"
+#include "common/jsonx.h"
 
 /* The reply to HEAD has no body that would tell a missing object from a missing bucket: the bucket
  * is asked for. */
@@ -49,6 +51,22 @@ int dfc_object_copies(struct dfc_client *c, const char *bucket, const char *obje
     if (rc != DFC_OK)
         return rc;
     uri_query(&path, "verify", verify ? "true" : NULL);
+    return call_small(c, &what, &path, document, err);
+}
+
+int dfc_object_url(struct dfc_client *c, const char *bucket, const char *object, const char *method,
+                   uint64_t seconds, char **document, struct dfc_error *err)
+{
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:s, s:s, s:s, s:I}", "method", method, "bucket", bucket, "object", object,
+                  "seconds", (json_int_t)seconds);
+    if (doc == NULL)
+        return failure_set(err, DFC_INVALID, E_INVALID, "a name is missing, or is not UTF-8");
+    _cleanup_free_ char *body = json_text(doc);
+    const struct call_small what = {.method = "POST", .body = body, .twice_is_harmless = true};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/auth/url");
     return call_small(c, &what, &path, document, err);
 }
 

@@ -47,6 +47,7 @@ int object_cp_pattern(struct ctl *ctl, const struct args *args, const char *buck
                       const char *pattern, json_t *value);
 int object_head(struct ctl *ctl, const struct args *args);
 int object_show(struct ctl *ctl, const struct args *args);
+int object_url(struct ctl *ctl, const struct args *args);
 int object_cat(struct ctl *ctl, const struct args *args);
 
 int sort_start(struct ctl *ctl, const struct args *args);

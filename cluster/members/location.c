@@ -75,7 +75,7 @@ void location_put_version(struct buf *out, const struct cluster_state *s, uint64
 void location_put_target(struct buf *out, const struct node *n, const struct cluster_state *s,
                          const struct bucket *b, const char *object, const char *raw_query)
 {
-    static const char *const ours[] = {"dfca", "dfcb", "dfcn", "dfcv", "redirect", NULL};
+    static const char *const ours[] = {"dfca", "dfcb", "dfcn", "dfcu", "dfcv", "redirect", NULL};
     char separator = '?';
     buf_puts(out, n->public_url);
     location_put_object(out, b->name, object);

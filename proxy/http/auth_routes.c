@@ -10,8 +10,7 @@
 
 enum { LOGIN_BODY_MAX = 4096 };
 
-/* Calls that mean nothing without access control. */
-static struct proxy *enter(struct http_request *req)
+struct proxy *auth_enter(struct http_request *req)
 {
     struct proxy *p = proxy_enter_objects(req);
     struct error err;
@@ -61,7 +60,7 @@ static void login_body(struct http_request *req, const char *data, size_t len)
 
 static void login_begin(struct http_request *req)
 {
-    if (enter(req) != NULL)
+    if (auth_enter(req) != NULL)
         http_collect_body(req, LOGIN_BODY_MAX, login_body);
 }
 
@@ -69,7 +68,7 @@ static void login_begin(struct http_request *req)
 
 static void whoami_begin(struct http_request *req)
 {
-    if (enter(req) == NULL)
+    if (auth_enter(req) == NULL)
         return;
     const struct user *user = guard_user(req);
     _cleanup_json_ json_t *doc = user_to_json(user, ACCESS_PUBLIC);

@@ -83,6 +83,7 @@ static char *where_it_is(struct proxy *p, const struct relay_object *o, struct e
     if (find_owner(p, s, o->bucket, o->object, false, &b, &owner, err) != 0)
         return NULL;
     location_put_target(&url, owner, s, b, o->object, o->raw_query);
+    buf_puts(&url, o->proof);
     return buf_steal(&url);
 }
 
@@ -92,11 +93,12 @@ static bool is_streamed(const struct http_request *req)
 }
 
 static void stream(struct proxy *p, struct http_request *req, const struct bucket *b,
-                   const char *url)
+                   const char *url, const char *proof)
 {
     const struct relay_object object = {.bucket = b->name,
                                         .object = http_path_param(req, "object"),
                                         .raw_query = http_raw_query(req),
+                                        .proof = proof,
                                         .where = where_it_is};
     if (is_read(req) && bucket_has_copies(b))
         relay_read(p, req, url, &object);
@@ -121,13 +123,16 @@ static void send_on(struct http_request *req, const char *new_name)
     }
     _cleanup_(buf_done)
     struct buf url = BUF_INIT;
+    _cleanup_(buf_done)
+    struct buf proof = BUF_INIT;
     location_put_target(&url, owner, s, b, object, http_raw_query(req));
-    if (is_streamed(req)) {
-        stream(p, req, b, buf_str(&url));
-        return;
-    }
-    guard_put_proof(req, b->id, new_name, &url);
-    http_reply_redirect(req, buf_str(&url));
+    if (!is_streamed(req) || guard_has_url(req)) /* a token is streamed, too */
+        guard_put_proof(req, b->id, new_name, &proof);
+    buf_puts(&url, buf_str(&proof));
+    if (is_streamed(req))
+        stream(p, req, b, buf_str(&url), buf_str(&proof));
+    else
+        http_reply_redirect(req, buf_str(&url));
 }
 
 static void object_begin(struct http_request *req)
@@ -165,6 +170,10 @@ static void rename_begin(struct http_request *req)
     {                                          \
         "redirect", "never: through the proxy" \
     }
+#define SIGNED                                                                           \
+    {                                                                                    \
+        "dfcu", "with access control: the proof of a signed URL ([auth_url](#auth_url))" \
+    }
 #define OBJECT_ERRORS "invalid_name bucket_not_found no_targets node_unreachable"
 
 const struct http_route object_routes[] = {
@@ -177,7 +186,8 @@ const struct http_route object_routes[] = {
      .begin = object_begin,
      .summary = "Stores an object: sends the client to the target that owns it.",
      .query = HTTP_PARAMETERS({"redirect", "never: the proxy streams the body through (also: "
-                                           "header `Dfc-Redirect: never`)"}),
+                                           "header `Dfc-Redirect: never`)"},
+                              SIGNED),
      .body = "the bytes; a chunked body without `Expect: 100-continue` is streamed through",
      .reply = "307 to the target; its reply is `{\"size\", \"checksum\": {\"type\", \"value\"}, "
               "\"version\", \"etag\"}`",
@@ -189,7 +199,7 @@ const struct http_route object_routes[] = {
      .right = RIGHT_READ,
      .begin = object_begin,
      .summary = "Reads an object: sends the client to the target that owns it.",
-     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, REDIRECT),
+     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, REDIRECT, SIGNED),
      .body = "",
      .reply = "307 to the target; its reply is the bytes",
      .errors = OBJECT_ERRORS " object_not_found range_not_satisfiable precondition_failed"},
@@ -200,7 +210,7 @@ const struct http_route object_routes[] = {
      .right = RIGHT_READ,
      .begin = object_begin,
      .summary = "The headers of GET without the bytes.",
-     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, REDIRECT),
+     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, REDIRECT, SIGNED),
      .body = "",
      .reply = "307 to the target",
      .errors = OBJECT_ERRORS " object_not_found"},

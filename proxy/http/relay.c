@@ -443,6 +443,7 @@ void relay_read(struct proxy *p, struct http_request *req, const char *url,
     r->object = (struct relay_object){.bucket = arena_strdup(r->arena, object->bucket),
                                       .object = arena_strdup(r->arena, object->object),
                                       .raw_query = arena_strdup(r->arena, object->raw_query),
+                                      .proof = arena_strdup(r->arena, object->proof),
                                       .where = object->where};
     take_body(r, req);
     http_call_start(p->data_client, &r->call, call_done, r);

@@ -17,6 +17,7 @@ void relay_start(struct proxy *p, struct http_request *req, const char *url);
 /* A read that others can answer, too, when the map has passed over whom it goes to. */
 struct relay_object {
     const char *bucket, *object, *raw_query;
+    const char *proof; /* "&dfca=…", behind each URL; "": none */
     /* Where to ask by the map in force; NULL: nowhere, and why. */
     char *(*where)(struct proxy *p, const struct relay_object *o, struct error *err);
 };

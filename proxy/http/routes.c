@@ -12,10 +12,11 @@
 #include "proxy/http/object_copies.h"
 #include "proxy/http/objects.h"
 #include "proxy/http/reseal.h"
+#include "proxy/http/signed_urls.h"
 #include "proxy/primary/proxy.h"
 
 const struct http_route *const proxy_routes[] = {
-    object_routes,  list_routes,   bucket_routes,    job_routes,     cluster_routes,
-    control_routes, daemon_routes, documents_routes, session_routes, object_copies_routes,
-    access_routes,  reseal_routes, auth_routes,      NULL,
+    object_routes,  list_routes,   bucket_routes,    job_routes,        cluster_routes,
+    control_routes, daemon_routes, documents_routes, session_routes,    object_copies_routes,
+    access_routes,  reseal_routes, auth_routes,      signed_url_routes, NULL,
 };

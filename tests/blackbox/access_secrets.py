@@ -60,10 +60,15 @@ def use_secrets(c):
                           follow=False).expect(307).headers["Location"]
         c.keep_secret("a redirect proof", location.partition("dfca=")[2].partition("&")[0])
         c.http.request("GET", location).expect(200)
+        asked = {"method": "GET", "bucket": "b", "object": "o", "seconds": 60}
+        url = user.call("POST", "/v1/auth/url", asked, node).expect(200).json()["url"]
+        c.keep_secret("a signed URL", url.partition("dfcu=")[2])
+        c.http.request("GET", url).expect(200)
+        c.http.request("GET", url.replace("/o?", "/other?")).expect(403, "access_denied")
         proof = json.loads(accessref.login(user.access, user.secret))
         c.keep_secret("a proof of a login", proof["proof"])
         c.bare("POST", "/v1/auth/token", proof, node).expect(200)
-    c.replies = [text for text in c.replies if '"token":' not in text]
+    c.replies = [text for text in c.replies if '"token":' not in text and '"url":' not in text]
     return user, location
 
 

@@ -5,6 +5,7 @@ An independent reading of access/token.h, access/redirect_proof.h and common/aut
     body = login(access_key, secret_key)                       # of POST /v1/auth/token
     text = token(cluster_key_text, user_id, issued, expires)   # as a proxy makes it
     dfca = redirect(cluster_key_text, user_id, expires, …)     # as a proxy adds it to a URL
+    dfcu = signed_url(cluster_key_text, user_id, issued, expires, …)  # of POST /v1/auth/url
 """
 
 import base64
@@ -47,10 +48,20 @@ def field(text):
     return b"\1" + struct.pack(">Q", len(data)) + data
 
 
-def redirect(key_text, user_id, expires_ms, method, bucket_id, name, offset=None, length=None,
-             range_header=None, new_name=None):
+def call_bytes(method, bucket_id, name, offset=None, length=None, range_header=None, new_name=None):
+    return struct.pack(">Q", bucket_id) + b"".join(field(text) for text in (
+        "GET" if method == "HEAD" else method, name, offset, length, range_header, new_name))
+
+
+def redirect(key_text, user_id, expires_ms, method, bucket_id, name, **more):
     key_id, key = derived(key_text, "dfc-redirect-1")
     head = bytes.fromhex(user_id) + struct.pack(">Q", expires_ms)
-    call = struct.pack(">Q", bucket_id) + b"".join(field(text) for text in (
-        "GET" if method == "HEAD" else method, name, offset, length, range_header, new_name))
-    return base64url(key_id + head + authref.mac(key, head + call))
+    return base64url(key_id + head + authref.mac(
+        key, head + call_bytes(method, bucket_id, name, **more)))
+
+
+def signed_url(key_text, user_id, issued_ms, expires_ms, method, bucket_id, name):
+    key_id, key = derived(key_text, "dfc-url-1")
+    fields = (key_id + bytes.fromhex(user_id) + struct.pack(">QQ", issued_ms, expires_ms)
+              + secrets.token_bytes(8))
+    return base64url(fields + authref.mac(key, fields + call_bytes(method, bucket_id, name)))
