@@ -6,15 +6,15 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 
-static json_t *split(const char *rights)
+/* False: one of them is not UTF-8. */
+static bool split(const char *rights, json_t *list)
 {
-    json_t *list = json_array();
     for (;;) {
         size_t len = strcspn(rights, ",");
-        if (len > 0)
-            json_array_append_new(list, json_stringn(rights, len));
+        if (len > 0 && json_array_append_new(list, json_stringn(rights, len)) != 0)
+            return false;
         if (rights[len] == '\0')
-            return list;
+            return true;
         rights += len + 1;
     }
 }
@@ -22,12 +22,12 @@ static json_t *split(const char *rights)
 int grant_make(const char *rights, const char *bucket, const char *prefix, json_t **out,
                struct error *err)
 {
-    json_t *list = split(rights);
-    if (json_array_size(list) == 0) {
-        json_decref(list);
+    _cleanup_json_ json_t *list = json_array();
+    if (!split(rights, list))
+        return error_set(err, E_INVALID, "the rights of the grant are not UTF-8");
+    if (json_array_size(list) == 0)
         return error_set(err, E_INVALID, "the grant has no rights: expected one such as list,read");
-    }
-    *out = json_pack("{s:o, s:s*, s:s*}", "rights", list, "bucket", bucket, "prefix", prefix);
+    *out = json_pack("{s:O, s:s*, s:s*}", "rights", list, "bucket", bucket, "prefix", prefix);
     return *out != NULL ? 0 : error_set(err, E_INVALID, "the grant is not UTF-8");
 }
 

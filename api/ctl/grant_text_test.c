@@ -22,6 +22,10 @@ static void grants(void **state)
         {":b", NULL},
         {"read:", NULL},
         {"read:/x", NULL},
+        {"read,\xff", NULL}, /* not only 'read' */
+        {"\xff", NULL},
+        {"read:\xff", NULL},
+        {"read:b/\xff", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_t *doc;

@@ -98,6 +98,11 @@ def test_users_by_commands(c):
     run(c, "role", "set", "viewers", "see")
     run(c, "user", "create", "ann", "--role", "viewers")
     run(c, "user", "create", "ann", status=1)
+    run(c, "user", "update", "ann", "--role", "\udcff", status=2)
+    run(c, "user", "create", "bob", "--role", "\udcff", status=2)
+    run(c, "user", "grant", "ann", "see,\udcff", status=2)
+    equal(json.loads(run(c, "user", "show", "ann", "-o", "json").stdout)["roles"], ["viewers"],
+          "roles after a change that was refused")
     key = json.loads(run(c, "user", "key", "add", "ann", "-o", "json").stdout)
     ann = Identity(c, key["access_key"], key["secret_key"])
     run(c, "bucket", "grant", "shared", "ann", "list,read", "--prefix", "in/")

@@ -85,12 +85,15 @@ int user_show(struct ctl *ctl, const struct args *args)
 
 /* ---- changing ---- */
 
+/* NULL: one is not UTF-8. */
 static json_t *roles_of(const struct args *args)
 {
-    json_t *roles = json_array();
-    for (size_t i = 0; i < args->list_count[F_role]; i++)
-        json_array_append_new(roles, json_string(args->list[F_role][i]));
-    return roles;
+    _cleanup_json_ json_t *roles = json_array();
+    for (size_t i = 0; i < args->list_count[F_role]; i++) {
+        if (json_array_append_new(roles, json_string(args->list[F_role][i])) != 0)
+            return NULL;
+    }
+    return steal(roles);
 }
 
 int user_create(struct ctl *ctl, const struct args *args)
@@ -102,7 +105,7 @@ int user_create(struct ctl *ctl, const struct args *args)
     _cleanup_json_ json_t *doc =
         json_pack("{s:s, s:s, s:o}", "name", name, "kind", kind, "roles", roles_of(args));
     if (doc == NULL)
-        return ctl_usage(ctl, "the name is not UTF-8");
+        return ctl_usage(ctl, "the name, or a role, is not UTF-8");
     _cleanup_free_ char *body = json_text(doc);
     if (dfc_user_create(ctl->client, body, &text, &err) != DFC_OK)
         return fail(ctl, &err, name);
@@ -114,8 +117,8 @@ int user_update(struct ctl *ctl, const struct args *args)
     struct dfc_error err;
     _cleanup_free_ char *text = NULL;
     _cleanup_json_ json_t *doc = json_object();
-    if (args->given[F_role])
-        json_object_set_new(doc, "roles", roles_of(args));
+    if (args->given[F_role] && json_object_set_new(doc, "roles", roles_of(args)) != 0)
+        return ctl_usage(ctl, "a role is not UTF-8");
     if (args->given[F_enabled])
         json_object_set_new(doc, "enabled", json_boolean(strcmp(args->text[F_enabled], "on") == 0));
     if (json_object_size(doc) == 0)
