@@ -296,6 +296,7 @@ static void call_take_head(struct call *c)
                                          .each_header = head_each},
                                 .easy = c->easy};
     c->head_seen = true;
+    c->in_flight = false;
     c->framed = head_is_framed(c, &h.head);
     c->result.status = (int)status;
     c->again = c->life->wants_again(c, &h.head);
@@ -469,6 +470,16 @@ static void set_guard(struct call *c)
     curl_easy_setopt(c->easy, CURLOPT_OPENSOCKETDATA, c);
 }
 
+/* A connection is there, and the request goes out on it; also where curl repeats it by itself. */
+static int begin_sending(void *arg, char *ip, char *local_ip, int port, int local_port)
+{
+    struct call *c = arg;
+    (void)ip, (void)local_ip, (void)port, (void)local_port;
+    c->repeated = c->repeated || c->in_flight;
+    c->in_flight = true;
+    return CURL_PREREQFUNC_OK;
+}
+
 void call_set_options(struct call *c, const struct http_client_config *config)
 {
     CURL *e = c->easy;
@@ -482,6 +493,8 @@ void call_set_options(struct call *c, const struct http_client_config *config)
     curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)c->total_timeout_ms);
     curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, c->fresh ? 1L : 0L);
     curl_easy_setopt(e, CURLOPT_MAXLIFETIME_CONN, c->kept_s);
+    curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, begin_sending);
+    curl_easy_setopt(e, CURLOPT_PREREQDATA, c);
     curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, read_header);
     curl_easy_setopt(e, CURLOPT_HEADERDATA, c);
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, read_reply);
@@ -494,6 +507,13 @@ void call_set_options(struct call *c, const struct http_client_config *config)
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
+
+/* The last transfer may not have reached the server, and one before it may have. */
+void call_sum_up(struct call *c)
+{
+    c->result.repeated = c->repeated;
+    c->result.not_sent = c->result.not_sent && !c->repeated && !c->in_flight;
+}
 
 void call_reset(struct call *c)
 {

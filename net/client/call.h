@@ -69,9 +69,11 @@ struct call {
     uint64_t began_ms;
 
     struct http_result result;
-    bool fresh;  /* on a connection of its own: a kept one has died under it, or could */
-    long kept_s; /* 0, or: a kept connection that is older is not taken */
-    bool again;  /* another signature, or another connection: the reply does not count */
+    bool fresh;     /* on a connection of its own: a kept one has died under it, or could */
+    long kept_s;    /* 0, or: a kept connection that is older is not taken */
+    bool again;     /* another signature, or another connection: the reply does not count */
+    bool in_flight; /* sent, perhaps, and no reply has come … */
+    bool repeated;  /* … and sent once more after that */
     bool head_seen;
     bool framed;             /* the reply's end can be told from a cut */
     bool streams;            /* the reply's body goes to `download` */
@@ -98,6 +100,8 @@ void call_end_pipes(struct call *c);
  * pipe, or the server, has left.  True when the call is to be cut; then it has failed. */
 bool call_is_abandoned(struct call *c);
 
+/* After the last transfer: what its result says of all of them. */
+void call_sum_up(struct call *c);
 /* A transfer is over and another one for the same call is to come: forgets the reply. */
 void call_reset(struct call *c);
 

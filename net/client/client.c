@@ -46,6 +46,7 @@ static void call_end(struct call *c)
     call_leave_curl(c);
     if (client->desk != NULL && (c->result.code == E_NET || c->result.code == E_TIMEOUT))
         session_doubt(client->desk, c);
+    call_sum_up(c);
     call_end_pipes(c);
     c->done(c->arg, &c->result);
     call_unref(c);

@@ -147,38 +147,6 @@ static void test_dead_kept_connection(void **state)
     assert_int_equal(p.accepted, 3);
 }
 
-/* A connection is kept, and not taken by what must not be repeated when it dies. */
-static void script_keeps_one_and_takes_another(struct peer *p)
-{
-    struct peer_conn *kept = peer_accept(p);
-    peer_read_request(kept);
-    peer_print(kept, "HTTP/1.1 204 No Content\r\n\r\n");
-    struct peer_conn *other = peer_accept(p);
-    peer_read_request(other);
-    peer_print(other, "HTTP/1.1 204 No Content\r\n\r\n");
-    peer_close(other);
-    peer_close(kept);
-}
-
-static void test_once(void **state)
-{
-    (void)state;
-    struct peer p;
-    peer_start(&p, script_keeps_one_and_takes_another, NULL);
-    for (int i = 0; i < 2; i++) {
-        struct http_call call = {.method = HTTP_DELETE,
-                                 .url = url_of(&p, "/x"),
-                                 .once = i == 1,
-                                 .total_timeout_ms = 60000};
-        struct outcome o;
-        call_whole(&call, &o);
-        assert_ended(&o, 0, NULL);
-        outcome_free(&o);
-    }
-    peer_join(&p);
-    assert_int_equal(p.accepted, 2);
-}
-
 struct head_seen {
     struct outcome outcome; /* first: the same argument goes to done() */
     unsigned calls;
@@ -577,7 +545,6 @@ int main(void)
         client_test(test_interim_replies_are_passed_over),
         client_test(test_requests_on_one_connection),
         client_test(test_dead_kept_connection),
-        client_test(test_once),
         client_test(test_head_comes_first_and_once),
         client_test(test_empty_headers),
         client_test(test_cut_at_any_byte),

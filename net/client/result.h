@@ -22,6 +22,8 @@ struct http_result {
     struct buf body;  /* buffered reply */
     struct error err; /* transport error's words */
     bool not_sent;    /* with a transport error: the server cannot have seen any of it */
+    bool repeated;    /* a kept connection died under it, and it was sent again: the server may have
+                       * carried it out before */
     char etag[80];    /* selected headers */
 };
 

@@ -62,6 +62,7 @@ struct outcome {
     struct error err;
     struct buf body;
     char etag[80];
+    bool not_sent, repeated;
 };
 
 static inline void outcome_init(struct outcome *o)
@@ -78,6 +79,8 @@ static inline void outcome_done(void *arg, struct http_result *r)
     o->body = r->body;
     r->body = BUF_INIT;
     snprintf(o->etag, sizeof o->etag, "%s", r->etag);
+    o->not_sent = r->not_sent;
+    o->repeated = r->repeated;
     o->done = true;
     pthread_cond_signal(&o->changed);
     pthread_mutex_unlock(&o->lock);
