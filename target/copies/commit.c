@@ -28,7 +28,7 @@ struct told {
     bool maybe; /* a call had no answer: it may have it */
     enum copy_fate fate;
     int code; /* of the last call … */
-    bool not_sent;
+    bool not_sent, repeated;
     struct error err; /* … and why */
 };
 
@@ -93,6 +93,7 @@ static void answered(void *arg, struct http_result *r)
     pthread_mutex_lock(&round->lock);
     t->code = r->code == 0 && r->status == 304 ? 0 : http_result_error(r, t->url, &t->err);
     t->not_sent = r->not_sent;
+    t->repeated = r->repeated;
     t->under_way = false;
     pthread_cond_broadcast(&round->changed);
     round_drop(round);
@@ -185,9 +186,10 @@ static void take_answer(const struct copies_order *o, struct told *t)
     pthread_mutex_unlock(&t->round->lock);
     if (t->over)
         return;
+    t->maybe = t->maybe || silent || t->repeated;
     if (silent)
-        t->maybe = true;
-    else if (t->code == 0)
+        return;
+    if (t->code == 0)
         settle(t, COPY_MADE);
     else if (t->code == E_NOT_FOUND)
         look_there(o, t);

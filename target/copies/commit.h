@@ -7,6 +7,8 @@
  *   overloaded, not sent         as long as this target acts by it
  *   not_found                    its stage is gone: by a commit, which is asked, or for good
  *   others, or none              it may have it: once more
+ *   any, to a repeated call      the same: an earlier sending may have been carried out, and this
+ *                                answer says nothing of that (http_result.repeated)
  *
  * Waits: for threads of the copies' pool. */
 #pragma once

@@ -2,6 +2,11 @@
 
 #include "common/error.h"
 
+bool hand_may_begin(int failure, bool may_be_there)
+{
+    return !may_be_there && (failure == E_STALE_MAP || failure == E_NODE_UNREACHABLE);
+}
+
 enum hand_next hand_next(const struct hand_view *v)
 {
     bool not_leader = v->failure == E_STALE_MAP || v->failure == E_NOT_READY;

@@ -1,4 +1,10 @@
-/* What the sender of a failed PUT does next (hand_on.h).  Pure.
+/* May a failed PUT be sent on (hand_on.h), and what does its sender do next?  Pure.
+ *
+ * The next leader gives what it is sent another version.  A write that a target has, or may have,
+ * would then be made twice, and the second time undo what came between.  Such a write is in doubt,
+ * and is never sent on (hand_may_begin()).
+ *
+ * hand_next():
  *
  *   the leader is    last failure     map since the last attempt   next
  *   not known        any              any                          stop
@@ -15,6 +21,9 @@
 #pragma once
 
 #include <stdbool.h>
+
+/* may_be_there: a target was told to commit it, and has not refused for good. */
+bool hand_may_begin(int failure, bool may_be_there);
 
 enum hand_next {
     HAND_STOP, /* the client gets the last failure */

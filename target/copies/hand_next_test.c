@@ -55,9 +55,27 @@ static void test_other_failures_and_no_leader_are_the_end(void **state)
                      HAND_STOP);
 }
 
+static void test_what_a_target_may_have_is_not_sent_on(void **state)
+{
+    (void)state;
+    static const struct {
+        int failure;
+        bool may_be_there, may_begin;
+    } rows[] = {
+        {E_STALE_MAP, false, true},  {E_NODE_UNREACHABLE, false, true},
+        {E_STALE_MAP, true, false},  {E_NODE_UNREACHABLE, true, false},
+        {E_IN_DOUBT, false, false},  {E_IN_DOUBT, true, false},
+        {E_NOT_READY, false, false}, {E_IO, false, false},
+        {E_NO_SPACE, false, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(hand_may_begin(rows[i].failure, rows[i].may_be_there), rows[i].may_begin);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_a_target_may_have_is_not_sent_on),
         cmocka_unit_test(test_same_map_is_not_tried_twice_by_this_target),
         cmocka_unit_test(test_another_leader_is_sent_it),
         cmocka_unit_test(test_other_failures_and_no_leader_are_the_end),

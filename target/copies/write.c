@@ -16,6 +16,7 @@
 #include "target/copies/earlier.h"
 #include "target/copies/fan.h"
 #include "target/disk/version_floor.h"
+#include "target/copies/hand_next.h"
 #include "target/copies/hand_on.h"
 #include "target/node/target.h"
 #include "target/store/name_queue.h"
@@ -57,8 +58,7 @@ static void write_free(struct write *w)
 
 static void write_fails(struct write *w, const struct error *err)
 {
-    bool may_pass =
-        (err->code == E_STALE_MAP || err->code == E_NODE_UNREACHABLE) && w->displaced != NULL;
+    bool may_pass = w->displaced != NULL && hand_may_begin(err->code, w->order.made);
     if (may_pass && w->put != NULL)
         (void)handed_take(&w->handed, w->put, NULL);
     if (may_pass && w->handed.fd >= 0)

@@ -42,6 +42,8 @@ ROWS = [
         "sent_ms + 100 * lease_ms", "who_is_passed_over_does_not_answer_from_what_it_had"),
     Row("others", "target/copies/commit.c", "if (o->count == 0 || fault_skips",
         "if (o->count < 9 || fault_skips", "what_is_acknowledged_is_on_all_owners"),
+    Row("repeated commits", "target/copies/commit.c", "silent || t->repeated;", "silent;",
+        "a_commit_whose_answer_was_lost_is_not_written_again"),
     Row(
         "order", "target/copies/write.c", """    if (code == 0)
         code = copies_commit_others(&w->order, &err);

@@ -9,8 +9,8 @@ says which scene finds it."""
 
 import os
 
-from lib import check, main, wait_for
-from scenes import GLANCE_SECONDS, Scene, make
+from lib import check, equal, main, wait_for
+from scenes import GLANCE_SECONDS, Scene, make, setting
 
 PROXIES = ["p1"]
 
@@ -321,6 +321,21 @@ def test_what_was_seen_is_not_taken_back(c):
     while not done.done():
         s.get("t1")
     s.get("t1")
+    s.end()
+
+
+def test_a_commit_whose_answer_was_lost_is_not_written_again(c):
+    """t1 finds t2's stage gone, by its own commit, and the map is another one by then, by which the
+    bytes could be sent on: nothing is written under a second version."""
+    s = Scene(c, "once", copies=2)
+    setting(c, "rebalance_delay", "300ms")
+    s.arm(t2="copies.committed=delay:1500@2+")
+    s.put("one")
+    two = s.write_and_reset(lambda: s.try_put("two", node="t1"))
+    equal(s.held("t2"), two, "the version of what t2 had first")
+    s.calm()
+    gone = s.write_and_reset(lambda: s.try_delete("t1"))
+    equal(s.held("t2"), gone, "the version of the deletion that t2 had first")
     s.end()
 
 

@@ -175,6 +175,19 @@ class Scene:
         done = self.in_background(self.try_put, value)
         wait_for(lambda: done.done() or self.held(target) != before, f"{value} at {target}")
 
+    def write_and_reset(self, write):
+        """A write through t1 that t2 commits; the connections between them die before t2 says so,
+        and t1 sends the commit again.  Meanwhile t4 leaves the map."""
+        before = self.held("t2")
+        done = self.in_background(write)
+        wait_for(lambda: done.done() or self.held("t2") != before, "a commit at t2")
+        made = self.held("t2")
+        self.act("startmaintenance", "t4", force=True)
+        self.c.wait_node("t4", "maintenance")
+        self.c.wires.reset([("t1", "t2")])
+        done.result()
+        return made
+
     def in_background(self, function, *args, **more):
         self.background.append(self.pool.submit(function, *args, **more))
         return self.background[-1]

@@ -181,6 +181,11 @@ class Exchange:
         self.changed.set()
         self.changed.clear()  # who waits now looks again
 
+    async def do_reset(self, links):
+        for connection in list(self.connections):
+            if connection.out in map(tuple, links):
+                connection.task.cancel()
+
     async def obey(self):
         """Commands come a line each, and are answered when they are in force."""
         loop = asyncio.get_running_loop()
@@ -220,6 +225,10 @@ class Wires:
 
     def heal(self, links, late=True):
         self.command(do="heal", links=list(links), late=late)
+
+    def reset(self, links):
+        """The connections that these nodes have opened die, with what is under way on them."""
+        self.command(do="reset", links=list(links))
 
     def close(self):
         self.process.stdin.close()
