@@ -1,18 +1,13 @@
 #include "common/auth/cluster_key.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/auth/mac.h"
+#include "common/auth/secret_file.h"
 #include "common/cleanup.h"
 #include "common/parse.h"
-
-enum { FILE_MAX = 64 * 1024 };
 
 static void key_of_text(const char *text, size_t len, struct cluster_key *out)
 {
@@ -78,58 +73,11 @@ int cluster_keys_parse(const char *text, size_t len, struct cluster_keys *out, s
     return out->count > 0 ? 0 : error_set(err, E_INVALID, "there is no key in it");
 }
 
-int cluster_key_check_mode(uid_t owner, mode_t mode, uid_t self, struct error *err)
-{
-    if (owner != self && owner != 0)
-        return error_set(err, E_INVALID,
-                         "it belongs to user %u, who is neither this daemon's nor root",
-                         (unsigned)owner);
-    mode_t too_wide = owner != self ? 0037 : 0077;
-    if ((mode & too_wide) != 0)
-        return error_set(err, E_INVALID, "its mode is %03o: others may use it (chmod %s)",
-                         (unsigned)(mode & 0777), owner != self ? "440" : "600");
-    return 0;
-}
-
-/* Of the file that was opened, so that nobody can put another one in its place. */
-static int check_file(int fd, struct error *err)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return error_errno(err, errno, "look at it");
-    if (!S_ISREG(st.st_mode))
-        return error_set(err, E_INVALID, "it is not a file");
-    return cluster_key_check_mode(st.st_uid, st.st_mode, geteuid(), err);
-}
-
-static int read_file(int fd, struct buf *out, struct error *err)
-{
-    buf_reserve(out, FILE_MAX + 1);
-    while (out->len <= FILE_MAX) {
-        ssize_t n = read(fd, out->data + out->len, FILE_MAX + 1 - out->len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_errno(err, errno, "read it");
-        out->len += (size_t)n;
-        out->data[out->len] = '\0';
-        if (n == 0)
-            return 0;
-    }
-    return error_set(err, E_INVALID, "it is larger than %d bytes", FILE_MAX);
-}
-
 static int read_keys(const char *path, struct cluster_keys *out, struct error *err)
 {
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
-    _cleanup_close_ int fd =
-        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO may have no writer */
-    if (fd < 0)
-        return error_errno(err, errno, "open it");
-    int code = check_file(fd, err);
-    if (code == 0)
-        code = read_file(fd, &text, err);
+    int code = secret_file_read(path, &text, err);
     if (code == 0)
         code = cluster_keys_parse(buf_str(&text), text.len, out, err);
     if (text.len > 0)

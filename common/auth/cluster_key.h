@@ -1,7 +1,6 @@
 /* The cluster's key: what its nodes and operators have in common and nobody else knows.
  *
- * It stands in a file that only its owner may read (0600); one of root's may be read by its group,
- * too (0440, as a secret that is mounted for a daemon of another user).  Each line is a key, any
+ * It stands in a file that others cannot read (secret_file.h).  Each line is a key, any
  * text of 32 to 1024 characters without blanks (`openssl rand -hex 32` makes a good one); blank
  * lines and lines that begin with '#' do not count.  The first key is the one that this node opens
  * sessions with; all of them are accepted from others.  So a key is changed without a pause: a
@@ -12,7 +11,7 @@
  * that. */
 #pragma once
 
-#include <sys/types.h>
+#include <stddef.h>
 
 #include "common/buf.h"
 #include "common/error.h"
@@ -37,8 +36,6 @@ struct cluster_keys {
 
 /* Of a file's text.  E_INVALID: what is wrong with it, and in which line. */
 int cluster_keys_parse(const char *text, size_t len, struct cluster_keys *out, struct error *err);
-/* Whether a file of this owner and mode may hold the key of a daemon that runs as `self`. */
-int cluster_key_check_mode(uid_t owner, mode_t mode, uid_t self, struct error *err);
 /* E_INVALID with the file's name: missing, no file, of another user (and not root's), others may
  * read it, or as above. */
 int cluster_keys_load(const char *path, struct cluster_keys *out, struct error *err);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/auth/secret_file.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 
@@ -94,7 +95,7 @@ static void test_owners_and_modes(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int code =
-            cluster_key_check_mode(rows[i].owner, S_IFREG | rows[i].mode, rows[i].self, NULL);
+            secret_file_check_mode(rows[i].owner, S_IFREG | rows[i].mode, rows[i].self, NULL);
         assert_int_equal(code, rows[i].good ? 0 : E_INVALID);
     }
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "common/auth/cluster_key.h"
+#include "common/auth/secret_file.h"
 
 DEFINE_CLEANUP(SSL_CTX, SSL_CTX_free);
 DEFINE_CLEANUP(EVP_PKEY, EVP_PKEY_free);
@@ -42,7 +42,7 @@ static int check_mode(int fd, const char *path, struct error *err)
     struct stat st;
     if (fstat(fd, &st) != 0)
         return error_errno(err, errno, "tls_key '%s'", path);
-    if (cluster_key_check_mode(st.st_uid, st.st_mode, geteuid(), err) != 0)
+    if (secret_file_check_mode(st.st_uid, st.st_mode, geteuid(), err) != 0)
         return error_wrap(err, "tls_key '%s'", path);
     return 0;
 }

@@ -16,7 +16,7 @@ static const char *flag_or(const struct args *args, enum flag_id flag, const cha
 }
 
 /* What the user of these keys is called; malloc'ed.  DFC_OK: the cluster takes them. */
-static int try(const struct args *args, const struct key_input *keys, char **endpoint, char **name,
+static int try(const struct args *args, const struct key_pair *keys, char **endpoint, char **name,
                struct dfc_error *err)
 {
     bool anew = flag_or(args, F_endpoint, "DFC_ENDPOINT") != NULL; /* perhaps a first login */
@@ -53,7 +53,7 @@ static char *ca_file_of(const struct args *args, const char *endpoints)
     return full != NULL || endpoints == NULL ? full : xstrdup("");
 }
 
-static int save(struct ctl *ctl, const struct args *args, const struct key_input *keys,
+static int save(struct ctl *ctl, const struct args *args, const struct key_pair *keys,
                 const char *endpoint, const char *name)
 {
     struct dfc_error err;
@@ -78,8 +78,8 @@ static int save(struct ctl *ctl, const struct args *args, const struct key_input
 int session_login(struct ctl *ctl, const struct args *args)
 {
     struct dfc_error err;
-    _cleanup_(key_input_done)
-    struct key_input keys = {0};
+    _cleanup_(key_pair_done)
+    struct key_pair keys = {0};
     _cleanup_free_ char *endpoint = NULL;
     _cleanup_free_ char *name = NULL;
     int code = key_input_read(ctl, args->given[F_stdin], &keys);

@@ -1,4 +1,4 @@
-#include "api/ctl/key_input.h"
+#include "common/auth/key_pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,15 +24,15 @@ static void keys_are_two_lines_or_a_document(void **state)
                                       "{\"access_key\": \"A\"}",
                                       "{\"access_key\": 1, \"secret_key\": \"S\"}",
                                       "{"};
-    struct key_input k;
+    struct key_pair k;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        assert_int_equal(key_input_parse(good[i], strlen(good[i]), &k, NULL), 0);
+        assert_int_equal(key_pair_parse(good[i], strlen(good[i]), &k, NULL), 0);
         assert_string_equal(k.access_key, "A");
         assert_string_equal(k.secret_key, "S");
-        key_input_done(&k);
+        key_pair_done(&k);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_not_equal(key_input_parse(bad[i], strlen(bad[i]), &k, NULL), 0);
+        assert_int_not_equal(key_pair_parse(bad[i], strlen(bad[i]), &k, NULL), 0);
         assert_null(k.access_key);
         assert_null(k.secret_key);
     }
@@ -41,5 +41,5 @@ static void keys_are_two_lines_or_a_document(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(keys_are_two_lines_or_a_document)};
-    return cmocka_run_group_tests_name("key_input", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("key_pair", tests, NULL, NULL);
 }
