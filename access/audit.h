@@ -29,7 +29,8 @@ struct audit_line {
     const char *peer;
     const char *user; /* name */
     const char *key;  /* id of the token, or access key */
-    const char *via;  /* "token", "proof", "anonymous"; between nodes "node", "cluster key" */
+    const char *via;  /* "token", "proof", "anonymous"; between nodes "node", "cluster key";
+                         * "start": the node by itself */
     const char *op;   /* name of the route */
     const char *path; /* as received, without the query */
     const char *bucket;

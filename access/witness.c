@@ -105,6 +105,12 @@ const struct http_witness *witness_hook(const struct witness *w)
     return w != NULL ? &w->hook : NULL;
 }
 
+void witness_tell(struct witness *w, const struct audit_line *line)
+{
+    if (w != NULL && audit_wants(w->audit, line))
+        audit_put(w->audit, line);
+}
+
 void witness_reopen(struct witness *w)
 {
     struct error err = ERROR_INIT;

@@ -17,6 +17,7 @@
 
 #include "common/error.h"
 
+struct audit_line;
 struct http_witness;
 struct witness;
 
@@ -33,6 +34,9 @@ int witness_new(const struct witness_config *config, struct witness **out, struc
 void witness_free(struct witness *w); /* after the servers; NULL is fine */
 /* For http_server_config.witness; NULL for NULL. */
 const struct http_witness *witness_hook(const struct witness *w);
+/* A change that the node makes without a call, such as a new key of root, if --audit asks for it.
+ * NULL is fine. */
+void witness_tell(struct witness *w, const struct audit_line *line);
 /* The file was renamed (SIGHUP): the lines that follow go to a new one.  Nothing for NULL; after an
  * error, which the log has, they go where they went. */
 void witness_reopen(struct witness *w);

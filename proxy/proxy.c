@@ -116,6 +116,8 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
     if (r == 0)
         r = exposure(params, &lists.exposure, err);
     if (r == 0)
+        r = root_params_check(params, err);
+    if (r == 0)
         r = read_lists(&lists, params, err);
     if (r != 0) {
         free_lists(&lists);
@@ -416,7 +418,7 @@ static int start_sole_primary(struct proxy *p, bool is_first, struct error *err)
         .state = s, .is_first = is_first, .next_epoch = is_first && p->params.import[0] != '\0'};
     int r = primary_begin(p, &base, (uint64_t)clock_wall_ms(), err);
     if (r == 0)
-        r = root_make(p, err);
+        r = root_settle(p, err);
     if (r != 0)
         return r;
     if (is_first && p->params.import[0] == '\0')

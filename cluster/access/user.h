@@ -21,6 +21,7 @@ enum {
     USER_ROLES_MAX = 16,
 };
 
+#define USER_ROOT "root" /* the first user, whom the primary makes and can give a new key */
 #define USER_ANONYMOUS "anonymous"
 #define USER_ANONYMOUS_ID "00000000000000000000000000000000"
 

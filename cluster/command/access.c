@@ -64,14 +64,22 @@ static void withdraw_tokens(struct user *u, int64_t wall_ms)
 
 /* --- users ------------------------------------------------------------------------------------ */
 
+static int check_new_id(const struct cluster_state *s, const char *id, struct error *err)
+{
+    if (access_user_by_id(&s->access, id) != NULL)
+        return error_set(err, E_EXISTS, "the id '%s' is taken", id);
+    return 0;
+}
+
 static int check_new_user(const struct cluster_state *s, const struct user *u, struct error *err)
 {
     struct cluster_settings settings;
     cluster_settings_get(&s->config, &settings);
     if (access_user(&s->access, u->name) != NULL)
         return error_set(err, E_USER_EXISTS, "user '%s' exists", u->name);
-    if (access_user_by_id(&s->access, u->id) != NULL)
-        return error_set(err, E_EXISTS, "the id '%s' is taken", u->id);
+    int r = check_new_id(s, u->id, err);
+    if (r != 0)
+        return r;
     if (u->kind == USER_OF_NOBODY)
         return error_set(err, E_INVALID, "'anonymous' is made by its first grant");
     if (s->access.user_count >= settings.users_max)
@@ -220,6 +228,33 @@ int command_password(const struct cluster_state *s, const struct command *cmd,
     struct user after = *before;
     after.password = cmd->text;
     withdraw_tokens(&after, cmd->wall_ms);
+    return put_user(s, &after, next, err);
+}
+
+/* The first user of a cluster, and the way back for an operator who has lost root's keys: `root`
+ * has this key alone and no password, is enabled, and may do everything.  No user asks for it. */
+int command_root_key(const struct cluster_state *s, const struct command *cmd,
+                     const struct cluster_state **next, struct error *err)
+{
+    static const char *roles[] = {"admin"};
+    const struct user *before = access_user(&s->access, USER_ROOT);
+    const struct key_owner *owner = access_key_owner(&s->access, cmd->key->access);
+    int r = before == NULL ? check_new_id(s, cmd->text, err) : 0;
+    if (r == 0 && (owner == NULL || owner->user != before))
+        r = check_new_key(s, cmd->key, err);
+    if (r != 0)
+        return r;
+    struct user after = {.id = cmd->text, .name = USER_ROOT, .kind = USER_PERSON};
+    if (before != NULL)
+        after = *before;
+    after.enabled = true;
+    after.roles = roles;
+    after.role_count = 1;
+    after.keys[0] = *cmd->key;
+    after.key_count = 1;
+    after.password = "";
+    if (before != NULL && !user_equal(before, &after))
+        withdraw_tokens(&after, cmd->wall_ms);
     return put_user(s, &after, next, err);
 }
 

@@ -140,6 +140,47 @@ static void a_user_has_two_keys_at_most(void **unused)
     apply(&s, key);
 }
 
+static void root_is_made_and_made_good_again(void **unused)
+{
+    (void)unused;
+    static const struct access_key keys[] = {{.access = KEY("1"), .secret = "s1"},
+                                             {.access = KEY("2"), .secret = "s2"}};
+    struct command root = {.kind = CMD_ROOT_KEY, .text = ROOT, .key = &keys[0], .wall_ms = 70};
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    apply(&s, root);
+    const struct user *u = access_user(&s->access, USER_ROOT);
+    assert_string_equal(u->id, ROOT);
+    assert_true(u->enabled && access_is_admin(&s->access, u));
+    assert_int_equal(u->tokens_after_ms, 0);
+    apply_json(&s, (struct command){.kind = CMD_USER_CHANGE, .name = USER_ROOT, .wall_ms = 80},
+               "{\"enabled\": false, \"roles\": []}");
+    apply(&s,
+          (struct command){.kind = CMD_PASSWORD, .name = USER_ROOT, .text = "scrypt:15:8:1:a:b"});
+    root = (struct command){.kind = CMD_ROOT_KEY, .text = NEW, .key = &keys[1], .wall_ms = 90};
+    apply(&s, root);
+    u = access_user(&s->access, USER_ROOT);
+    assert_string_equal(u->id, ROOT); /* buckets know their owner by it */
+    assert_true(u->enabled && access_is_admin(&s->access, u));
+    assert_string_equal(u->password, "");
+    assert_int_equal(u->tokens_after_ms, 90);
+    assert_int_equal(u->key_count, 1);
+    assert_null(access_key_owner(&s->access, KEY("1")));
+    assert_ptr_equal(access_key_owner(&s->access, KEY("2"))->user, u);
+}
+
+static void root_takes_nobodys_key_or_id(void **unused)
+{
+    (void)unused;
+    static const struct access_key key = {.access = KEY("1"), .secret = "s1"};
+    struct command root = {.kind = CMD_ROOT_KEY, .text = ANNA, .key = &key};
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    add(&s, ANNA, "{\"name\": \"anna\"}");
+    assert_refused(s, root, E_EXISTS);
+    root.text = ROOT;
+    apply(&s, (struct command){.kind = CMD_KEY_ADD, .name = "anna", .key = &key});
+    assert_refused(s, root, E_EXISTS);
+}
+
 static void secrets_are_sealed_anew(void **unused)
 {
     (void)unused;
@@ -347,6 +388,8 @@ int main(void)
         cmocka_unit_test(a_user_is_added_changed_and_removed),
         cmocka_unit_test(a_token_that_was_withdrawn_stays_so),
         cmocka_unit_test(a_user_has_two_keys_at_most),
+        cmocka_unit_test(root_is_made_and_made_good_again),
+        cmocka_unit_test(root_takes_nobodys_key_or_id),
         cmocka_unit_test(secrets_are_sealed_anew),
         cmocka_unit_test(a_password_is_a_persons),
         cmocka_unit_test(roles_are_put_and_removed),

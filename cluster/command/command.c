@@ -203,6 +203,7 @@ static command_fn *const appliers[] = {
     [CMD_REVOKE] = command_revoke,
     [CMD_ROLE_PUT] = command_role_put,
     [CMD_ROLE_REMOVE] = command_role_remove,
+    [CMD_ROOT_KEY] = command_root_key,
     [CMD_RESEAL] = command_reseal,
     [CMD_RESTORE] = apply_restore,
 };

@@ -49,6 +49,7 @@ enum command_kind {
     CMD_REVOKE,      /* name, patch: a grant whose rights the user loses on this very place */
     CMD_ROLE_PUT,    /* patch: the whole role, new or in place of the one of its name */
     CMD_ROLE_REMOVE, /* name; not while a user has it */
+    CMD_ROOT_KEY,    /* text = a new id, key; wall_ms: `root` is made or repaired, see access.c */
     CMD_RESEAL,      /* patch: {access key: the same secret, sealed anew} */
     CMD_RESTORE,     /* restored: its buckets and settings; seen_bmd, seen_config: the versions
                          * that they must have now; term: of the new term in its epoch */

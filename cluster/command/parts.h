@@ -36,7 +36,7 @@ command_fn command_user_add, command_user_change, command_user_remove;
 command_fn command_key_add, command_key_remove, command_password;
 command_fn command_grant, command_revoke;
 command_fn command_role_put, command_role_remove;
-command_fn command_reseal;
+command_fn command_root_key, command_reseal;
 
 /* jobs.c */
 command_fn command_job_create;

@@ -160,8 +160,10 @@ static void random_access(struct rng *rng, const struct cluster_state *s, struct
 {
     cmd->name = rng_below(rng, 8) == 0 ? USER_ANONYMOUS : pick_id(rng, a, "u", 8);
     cmd->actor = random_actor(rng, s);
-    cmd->key = rng_below(rng, 2) || cmd->kind == CMD_KEY_ADD ? random_key(rng, a) : NULL;
-    if (cmd->kind == CMD_USER_ADD)
+    cmd->key = rng_below(rng, 2) || cmd->kind == CMD_KEY_ADD || cmd->kind == CMD_ROOT_KEY
+                   ? random_key(rng, a)
+                   : NULL;
+    if (cmd->kind == CMD_USER_ADD || cmd->kind == CMD_ROOT_KEY)
         cmd->text = arena_printf(a, "%032llx", (unsigned long long)rng_below(rng, 20) + 1);
     else if (cmd->kind == CMD_KEY_REMOVE)
         cmd->text = random_key(rng, a)->access;
@@ -189,6 +191,12 @@ static void random_bucket(struct rng *rng, struct arena *a, struct command *cmd)
     cmd->name = random_bucket_name(rng, a);
     cmd->props = random_props(rng, a);
     cmd->patch = random_patch(rng, cmd->props);
+}
+
+static void random_bucket_rename(struct rng *rng, struct arena *a, struct command *cmd)
+{
+    cmd->name = pick_id(rng, a, "b", 20);
+    cmd->text = random_bucket_name(rng, a);
 }
 
 static void random_node_change(struct rng *rng, struct arena *a, struct command *cmd)
@@ -247,8 +255,7 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         random_bucket(rng, a, &cmd);
         break;
     case CMD_BUCKET_RENAME:
-        cmd.name = pick_id(rng, a, "b", 20);
-        cmd.text = random_bucket_name(rng, a);
+        random_bucket_rename(rng, a, &cmd);
         break;
     case CMD_CONFIG_SET:
         random_config(rng, a, &cmd);
@@ -274,6 +281,7 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
     case CMD_REVOKE:
     case CMD_ROLE_PUT:
     case CMD_ROLE_REMOVE:
+    case CMD_ROOT_KEY:
     case CMD_RESEAL:
         random_access(rng, s, a, &cmd);
         break;

@@ -99,6 +99,7 @@ struct proxy {
     struct members *members;
     struct job_glue *job_glue;
     atomic_bool is_primary;   /* it has these parts; see proxy_is_primary() */
+    bool root_is_reset;       /* in this process; the thread's that begins as primary, see root.h */
     bool closing;             /* the control loop's: nothing is committed or sent any more */
     bool fenced;              /* the control loop's: the documents are being moved */
     atomic_bool moved;        /* they have been: see proxy/metastore/moved.h */

@@ -50,5 +50,31 @@ def test_root_is_made_once(c):
     check(os.stat(files(c)[0]).st_mode & 0o077 == 0, "others may read the file")
 
 
+def test_a_proxy_that_leads_resets_root_once(c):
+    """The others keep their start; a later primary resets nothing."""
+    old_file = files(c)[0]
+    before = root_of(c)
+    chosen, *others = (p for p in alive(c) if c.node_dir(p) != os.path.dirname(old_file))
+    wait_for(lambda: before.login(chosen).status == 200, "root to be known")
+    c.stop(chosen)
+    c.start(chosen, "--arg=--reset-root")
+    for proxy in alive(c):
+        if proxy != chosen:
+            c.kill(proxy)
+    wait_for(lambda: len(files(c)) == 2, "root.json of the reset")
+    os.remove(old_file)
+    root = root_of(c)
+    wait_for(lambda: root.login(chosen).status == 200, "the new key")
+    before.login(chosen).expect(401)
+    c.start(others[0])
+    c.kill(chosen)
+    wait_for(lambda: root.login(others[0]).status == 200, "the new key under the next primary")
+    equal(len(files(c)), 1, f"files with keys of root: {files(c)}")
+
+
+def alive(c):
+    return [n["name"] for n in c.status() if n["role"] == "proxy" and n["pid"] is not None]
+
+
 if __name__ == "__main__":
     main(ElectedCluster, proxies=3, targets=1, metastore="etcd")

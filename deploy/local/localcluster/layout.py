@@ -182,14 +182,28 @@ def key_path_of(directory):
     return os.path.join(directory, "cluster.key")
 
 
+ROOT_KEY_FILE = "--root-key-file="
+
+
 def root_keys(layout):
-    """(access key, secret key) of root, which the first primary has made; None without them."""
-    for node in layout.of_role("proxy"):
+    """(access key, secret key) of root: those that the first primary has made, or of the file that
+    proxies start with; None without them."""
+    made = [os.path.join(layout.node_dir(node), "root.json") for node in layout.of_role("proxy")]
+    given = [arg.removeprefix(ROOT_KEY_FILE) for arg in layout.proxy_args
+             if arg.startswith(ROOT_KEY_FILE)]
+    for path in made + given:
         with contextlib.suppress(FileNotFoundError):
-            with open(os.path.join(layout.node_dir(node), "root.json"), encoding="utf-8") as f:
-                keys = json.load(f)
-            return keys["access_key"], keys["secret_key"]
+            with open(path, encoding="utf-8") as f:
+                return keys_of(f.read())
     return None
+
+
+def keys_of(text):
+    """Two lines, or a JSON object."""
+    if text.lstrip().startswith("{"):
+        keys = json.loads(text)
+        return keys["access_key"], keys["secret_key"]
+    return tuple(text.split()[:2])
 
 
 def make_key(directory):
