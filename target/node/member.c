@@ -153,6 +153,7 @@ static int keepalive_done(struct attempt *a, struct http_result *r)
         return code;
     _cleanup_state_ const struct cluster_state *s = state_current(a->m->target->state);
     bool behind = admit_is_newer(term, version, s);
+    a->m->plan.behind = behind;
     if (behind)
         state_fetch_begin(a->m->fetch);
     if (!behind || lease_ms == 0) /* what was missed under the newer state is not known here yet */

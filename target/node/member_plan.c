@@ -11,11 +11,12 @@ uint64_t member_plan_result(struct member_plan *p, int code, size_t candidates,
                             uint64_t keepalive_interval_ms)
 {
     if (code == 0) {
-        bool first = !p->registered;
+        bool soon = !p->registered || p->behind;
         p->registered = true;
+        p->behind = false;
         p->next = 0;
         p->rounds = 0;
-        return first ? keepalive_interval_ms / 10 : keepalive_interval_ms;
+        return soon ? keepalive_interval_ms / 10 : keepalive_interval_ms;
     }
     if ((code == E_NODE_NOT_FOUND || code == E_NODE_STATE) && p->registered) {
         p->registered = false;

@@ -6,7 +6,8 @@
  *
  * It asks one proxy after the other: the present primary first, then whoever else it knows.  While
  * registering, a whole round of refusals is followed by a pause that doubles from 100 ms to 5 s.
- * The first keepalive comes after a tenth of the interval: its reply brings the lease. */
+ * The first keepalive comes after a tenth of the interval, since its reply brings the lease.  So
+ * does the one after a reply that named a newer state than this node has: no lease goes with it. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,6 +18,7 @@
 
 struct member_plan {
     bool registered;
+    bool behind;     /* the reply named a newer state; whoever reads it sets this */
     size_t next;     /* which candidate to ask */
     unsigned rounds; /* in which nobody took us */
 };

@@ -40,6 +40,16 @@ static void test_keepalives_survive_failures(void **state)
     assert_int_equal(member_plan_result(&p, 0, 2, INTERVAL), INTERVAL);
 }
 
+static void test_no_lease_is_long_missing_because_a_state_was_on_its_way(void **state)
+{
+    (void)state;
+    struct member_plan p = {.registered = true, .behind = true};
+    assert_int_equal(member_plan_result(&p, 0, 2, INTERVAL), INTERVAL / 10);
+    assert_int_equal(member_plan_result(&p, 0, 2, INTERVAL), INTERVAL);
+    p.behind = true;
+    assert_int_equal(member_plan_result(&p, E_NET, 1, INTERVAL), INTERVAL);
+}
+
 static void test_who_is_not_known_registers_at_once(void **state)
 {
     (void)state;
@@ -143,6 +153,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_registering_goes_round_and_pauses),
         cmocka_unit_test(test_keepalives_survive_failures),
+        cmocka_unit_test(test_no_lease_is_long_missing_because_a_state_was_on_its_way),
         cmocka_unit_test(test_who_is_not_known_registers_at_once),
         cmocka_unit_test(test_no_candidate_is_a_refusal_too),
         cmocka_unit_test(test_the_primary_is_asked_first),

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Full disks by the watermarks: PUT is refused in time and with a way out, all else goes on, and
-who
+"""Full disks by the watermarks: PUT is refused in time and with a way out, all else goes on, and who
 looks is told."""
 
 import os
@@ -36,11 +35,16 @@ def node(c, name):
     return next(n for n in c.get_json("/v1/cluster")["nodes"] if n["id"] == name)
 
 
+def capacity(c, name):
+    """Of a target, which has told none yet where it has just come."""
+    return node(c, name).get("capacity", {})
+
+
 def test_room(c):
     c.create("b")
     for target in c.targets():
         c.put("b", owned_by(c, target, "o"), b"x" * 1000)
-    wait_for(lambda: node(c, "t1").get("capacity", {}).get("mountpaths_high") == 0, "no warning")
+    wait_for(lambda: capacity(c, "t1").get("mountpaths_high") == 0, "no warning")
     check("Warning" not in c.dfcctl("cluster", "status").stdout, "cluster status")
 
 
@@ -85,7 +89,7 @@ def test_a_copy_fails_and_says_why(c):
 def test_who_looks_is_told(c):
     wait_for(lambda: space_states(c, "t1") == [2, 2], "metric")
     equal(space_states(c, "t2"), [0, 0], "metric of another target")
-    wait_for(lambda: node(c, "t1")["capacity"].get("mountpaths_out") == 2, "cluster's document")
+    wait_for(lambda: capacity(c, "t1").get("mountpaths_out") == 2, "cluster's document")
     out = c.dfcctl("cluster", "status").stdout
     check("Warning: t1 has 2 mountpaths above space_high, 2 of them above space_out" in out, out)
     check("t2 has" not in out, out)
@@ -107,7 +111,7 @@ def test_only_a_warning(c):
     restart(c, "t1", "--space-low=1", "--space-high=2")
     c.put("b", owned_by(c, "t1", "n"), b"x")
     wait_for(lambda: space_states(c, "t1") == [1, 1], "metric")
-    wait_for(lambda: node(c, "t1")["capacity"].get("mountpaths_out") == 0, "cluster's document")
+    wait_for(lambda: capacity(c, "t1").get("mountpaths_out") == 0, "cluster's document")
     out = c.dfcctl("cluster", "status").stdout
     check("Warning: t1 has 2 mountpaths above space_high\n" in out, out)
 

@@ -546,8 +546,8 @@ def run_one(name, function, *args):
         function(*args)
     except Failed as e:
         print(f"not ok  {name}: {e}\n        {origin(e)}")
-    except Exception:  # a test that breaks off is a test that failed; the others still run
-        print(f"not ok  {name}: {traceback.format_exc()}")
+    except Exception as e:  # a test that breaks off is a test that failed; the others still run
+        print(f"not ok  {name}: {e!r}\n        {origin(e)}\n{traceback.format_exc()}")
     else:
         print(f"ok      {name} ({time.monotonic() - began:.1f} s)", flush=True)
         return True

@@ -8,7 +8,7 @@ import ctypes
 import json
 import os
 
-from lib import check, equal, in_parallel, main, wait_for
+from lib import ENDED, check, equal, in_parallel, main, wait_for
 
 ATTRIBUTE = "user.dfc"
 NAMES = [f"n/{i:03d}" for i in range(40)]
@@ -214,6 +214,7 @@ def test_it_begins_by_itself(c):
              "a scrub that nobody has started")
     c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "scrub_interval",
                                   "value": "0"}).expect(200)
+    wait_for(lambda: all(j["state"] in ENDED for j in scrubs()), "the end of the last of them")
     equal(c.get("b", NAMES[7]).expect(200).body, body(NAMES[7]), "an object")
 
 
