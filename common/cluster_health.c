@@ -164,6 +164,21 @@ static void judge_credentials(struct verdict *v, json_t *buckets)
                     text_at(bucket, "why")));
 }
 
+static void judge_quotas(struct verdict *v, json_t *buckets)
+{
+    size_t i;
+    json_t *bucket;
+    json_array_foreach(buckets, i, bucket)
+    {
+        const char *name = text_at(bucket, "bucket");
+        bool over = strcmp(text_at(bucket, "use"), "over") == 0;
+        say(v, YELLOW, NULL,
+            xprintf("bucket '%s' has used %s its quota (%s): delete objects, or raise the quota "
+                    "('dfcctl bucket props %s')",
+                    name, over ? "up" : "most of", text_at(bucket, "text"), name));
+    }
+}
+
 static void judge_space(struct verdict *v, json_t *node)
 {
     const char *id = text_at(node, "id");
@@ -351,6 +366,7 @@ json_t *cluster_health_judge(json_t *overview)
                 !json_is_false(json_object_get(overview, "moving")), primary_answered(overview));
     judge_protection(&v, protection, json_object_get(overview, "at_risk"));
     judge_credentials(&v, json_object_get(overview, "without_credentials"));
+    judge_quotas(&v, json_object_get(overview, "quotas"));
     judge_refused(&v, overview);
     judge_exposure(&v, overview);
     judge_secrets(&v, overview);

@@ -68,6 +68,9 @@ static void what_wants_looking_after(void **unused)
     judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", "
                    "\"version\": 3, \"certificate_left_s\": 1209599}",
            NULL, "yellow", 1, "the certificate of 't1' expires in 13 d");
+    judged(PRIMARY "," TARGET,
+           "0, \"quotas\": [{\"bucket\": \"b\", \"use\": \"near\", \"text\": \"9 of 10 objects\"}]",
+           "yellow", 1, "bucket 'b' has used most of its quota (9 of 10 objects)");
     judged(PRIMARY "," TARGET, "0, \"sealed_by_old_key\": 2", "yellow", 1,
            "2 secrets of users are sealed under an old cluster key");
     judged(PRIMARY "," TARGET ",{\"id\": \"p2\", \"role\": \"proxy\", \"state\": \"unreachable\"}",

@@ -42,6 +42,7 @@
 #include "target/copies/losses.h"
 #include "target/node/member.h"
 #include "target/node/params_check.h"
+#include "target/node/quotas.h"
 #include "target/node/readiness.h"
 #include "target/node/public_guard.h"
 #include "target/copies/object_copy.h"
@@ -319,6 +320,7 @@ static int start_store(struct target *t, struct error *err)
         .grow = {.first = GROW_FIRST, .most = t->params.space_step},
         .allocate = {.first = t->params.allocate_first, .most = t->params.allocate_most},
     });
+    t->quotas = quotas_new(t);
     return 0;
 }
 
@@ -509,6 +511,7 @@ void target_free(struct target *t)
         return;
     atomic_store(&t->serving, false);
     member_close(t->member);
+    quotas_stop(t->quotas);
     if (t->xactions != NULL)
         xactions_close(t->xactions);
     if (t->copier != NULL)
@@ -537,6 +540,7 @@ void target_free(struct target *t)
     object_copier_free(t->copier);
     http_client_free(t->control_client);
     pool_free(t->workers);
+    quotas_free(t->quotas);
     losses_free(t->losses);
     loop_free(t->data);
     loop_free(t->control);

@@ -36,6 +36,8 @@ enum flag_type {
 #define FLAG_BUCKET_FLAG_boolean FLAG_choice
 #define FLAG_BUCKET_FLAG_boolean_off FLAG_choice
 #define FLAG_BUCKET_FLAG_duration FLAG_duration
+#define FLAG_BUCKET_FLAG_size FLAG_size
+#define FLAG_BUCKET_FLAG_amount FLAG_count
 #define FLAG_BUCKET_FLAG_ec FLAG_text
 #define FLAG_BUCKET_FLAG_url FLAG_text
 

@@ -18,6 +18,8 @@ enum prop_kind {
     KIND_boolean,
     KIND_boolean_off,
     KIND_duration,
+    KIND_size,
+    KIND_amount,
     KIND_ec,
     KIND_url,
 };
@@ -83,6 +85,8 @@ static uint64_t get(const struct prop_row *row, const struct bucket_props *p)
     case KIND_boolean_off:
         return *(const bool *)field_of(row, p);
     case KIND_duration:
+    case KIND_size:
+    case KIND_amount:
         return *(const uint64_t *)field_of(row, p);
     case KIND_number:
     case KIND_word:
@@ -207,6 +211,8 @@ static int check_bounds(const struct prop_row *row, const struct bucket_props *p
                          (unsigned long long)row->most);
     if (row->kind == KIND_duration && value > DURATION_MAX_MS)
         return error_set(err, E_INVALID, "field '%s' is more than ten years", row->name);
+    if ((row->kind == KIND_size || row->kind == KIND_amount) && value > INT64_MAX)
+        return error_set(err, E_INVALID, "field '%s' is out of range", row->name);
     if (row->needs == NEEDS_backend && p->backend == NULL && is_given(row, p))
         return error_set(err, E_INVALID,
                          "field '%s' is for buckets with a backend, and this one has none",
@@ -226,6 +232,17 @@ static int check_copies(const struct bucket_props *p, struct error *err)
     return 0;
 }
 
+/* A quota counts what users have stored.  What a backend has is here only for a time. */
+static int check_quota(const struct bucket_props *p, struct error *err)
+{
+    if (p->backend != NULL && bucket_props_have_quota(p))
+        return error_set(err, E_UNSUPPORTED,
+                         "field 'quota_%s': a bucket with a backend has no quota, since its "
+                         "objects are evicted and fetched again; limit the backend's own bucket",
+                         p->quota_bytes > 0 ? "bytes" : "objects");
+    return 0;
+}
+
 static int check_backend(const struct bucket_props *p, struct error *err)
 {
     if (p->validate == VALIDATE_INTERVAL && p->validate_interval_ms == 0)
@@ -242,7 +259,8 @@ int bucket_props_check(const struct bucket_props *p, struct error *err)
     int r = 0;
     for (size_t i = 0; i < ROWS && r == 0; i++)
         r = check_bounds(&rows[i], p, err);
-    if (r != 0 || (r = check_ec(p, err)) != 0 || (r = check_copies(p, err)) != 0)
+    if (r != 0 || (r = check_ec(p, err)) != 0 || (r = check_copies(p, err)) != 0 ||
+        (r = check_quota(p, err)) != 0)
         return r;
     return check_backend(p, err);
 }
@@ -277,7 +295,15 @@ static bool shows(const struct prop_row *row, const struct bucket_props *p)
         return p->backend != NULL;
     if (row->needs == NEEDS_copies)
         return p->copies > 1 || some_is_given(NEEDS_copies, p);
-    return (row->kind != KIND_ec && row->kind != KIND_url) || is_given(row, p);
+    switch (row->kind) {
+    case KIND_size:
+    case KIND_amount:
+    case KIND_ec:
+    case KIND_url:
+        return is_given(row, p);
+    default:
+        return true;
+    }
 }
 
 static json_t *word_to_json(const struct prop_row *row, uint64_t at)
@@ -294,6 +320,8 @@ static json_t *value_to_json(const struct prop_row *row, const struct bucket_pro
     switch (row->kind) {
     case KIND_number:
     case KIND_duration:
+    case KIND_size:
+    case KIND_amount:
         return json_integer((json_int_t)value);
     case KIND_word:
         return word_to_json(row, value);
@@ -380,6 +408,20 @@ static int duration_from_json(const struct prop_row *row, json_t *doc, struct bu
     return json_get_duration_ms(doc, "props", row->name, field, err);
 }
 
+static int size_from_json(const struct prop_row *row, json_t *doc, struct bucket_props *p,
+                          struct error *err)
+{
+    uint64_t *field = (uint64_t *)(void *)((char *)p + row->offset);
+    return json_get_size(doc, "props", row->name, field, err);
+}
+
+static int amount_from_json(const struct prop_row *row, json_t *doc, struct bucket_props *p,
+                            struct error *err)
+{
+    uint64_t *field = (uint64_t *)(void *)((char *)p + row->offset);
+    return json_get_u64(doc, "props", row->name, field, err);
+}
+
 /* With it come copies, unless they are given, too: bucket_props_check() looks at these. */
 static int ec_from_json(const struct prop_row *row, json_t *doc, struct bucket_props *p,
                         struct error *err)
@@ -421,7 +463,8 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
                                   struct error *err) = {
         [KIND_number] = number_from_json,     [KIND_word] = word_from_json,
         [KIND_boolean] = boolean_from_json,   [KIND_boolean_off] = boolean_from_json,
-        [KIND_duration] = duration_from_json, [KIND_ec] = ec_from_json,
+        [KIND_duration] = duration_from_json, [KIND_size] = size_from_json,
+        [KIND_amount] = amount_from_json,     [KIND_ec] = ec_from_json,
         [KIND_url] = url_from_json,
     };
     int r = 0;
@@ -445,6 +488,8 @@ static void put_values(const struct prop_row *row, struct buf *out)
         [KIND_boolean] = "`true`, `false`",
         [KIND_boolean_off] = "`true`, `false`",
         [KIND_duration] = "duration",
+        [KIND_size] = "size",
+        [KIND_amount] = "number",
         [KIND_ec] = "shape",
         [KIND_url] = "URL",
     };

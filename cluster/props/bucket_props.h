@@ -55,6 +55,11 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
 int bucket_props_check(const struct bucket_props *p, struct error *err);
 bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props *b);
 
+static inline bool bucket_props_have_quota(const struct bucket_props *p)
+{
+    return p->quota_bytes > 0 || p->quota_objects > 0;
+}
+
 /* May `setprops` change them so?  E_INVALID for what is set when a bucket is created. */
 int bucket_props_check_change(const struct bucket_props *old, const struct bucket_props *now,
                               struct error *err);

@@ -40,6 +40,8 @@ static const struct {
     {"write_quorum", "\"majority\""},
     {"read_from", "\"any\""},
     {"ec", "{\"data\": 4, \"parity\": 2, \"min_size\": 65536}"},
+    {"quota_bytes", "10737418240"},
+    {"quota_objects", "5000000000"},
     {"backend", "\"http://host/base\""},
     {"lru", "false"},
     {"lru_min_age", "5000"},
@@ -97,6 +99,11 @@ static void wrong_values_are_refused_by_name(void **state)
     assert_error(E_INVALID, "{\"checksum\": \"crc\"}", "'props.checksum'", false);
     assert_error(E_INVALID, "{\"write_policy\": \"x\"}", "none or through or back", false);
     assert_error(E_INVALID, "{\"copies\": 5000000000}", "'props.copies' is out of range", false);
+    assert_error(E_JSON, "{\"quota_bytes\": \"much\"}", "'much' is not a size", false);
+    assert_error(E_INVALID, "{\"quota_bytes\": \"8EiB\"}", "'quota_bytes' is out of range", true);
+    assert_error(E_JSON, "{\"quota_objects\": -1}", "'props.quota_objects'", false);
+    assert_error(E_UNSUPPORTED, "{\"backend\": \"http://h/\", \"quota_objects\": 5}",
+                 "'quota_objects': a bucket with a backend has no quota", true);
     assert_error(E_INVALID, "{\"copies\": 9}", "'copies' must be at most 8", true);
     assert_error(E_INVALID, "{\"copies\": 0}", "'copies' must be at least 1", true);
     assert_error(E_INVALID, "{\"lru\": false}", "'lru' is for buckets with a backend", true);
@@ -116,6 +123,18 @@ static void words_are_in_the_order_of_the_enum(void **state)
         assert_string_equal(json_string_value(json_object_get(doc, "checksum")),
                             checksum_name(p.checksum));
     }
+}
+
+static void a_quota_may_have_a_unit(void **state)
+{
+    (void)state;
+    struct bucket_props p = BUCKET_PROPS_DEFAULT;
+    _cleanup_json_ json_t *doc = json_pack("{s:s, s:i}", "quota_bytes", "1.5GiB", "copies", 2);
+    assert_int_equal(bucket_props_from_json(doc, &p, NULL), 0);
+    assert_int_equal(bucket_props_check(&p, NULL), 0);
+    assert_int_equal(p.quota_bytes, UINT64_C(3) << 29);
+    assert_true(bucket_props_have_quota(&p));
+    assert_false(bucket_props_have_quota(&bucket_props_default));
 }
 
 static void what_is_set_at_creation_stays(void **state)
@@ -149,6 +168,7 @@ int main(void)
         cmocka_unit_test(each_property_is_kept),
         cmocka_unit_test(wrong_values_are_refused_by_name),
         cmocka_unit_test(words_are_in_the_order_of_the_enum),
+        cmocka_unit_test(a_quota_may_have_a_unit),
         cmocka_unit_test(what_is_set_at_creation_stays),
         cmocka_unit_test(the_table_has_a_row_for_each),
     };

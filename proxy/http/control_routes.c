@@ -183,8 +183,22 @@ static int check_same_exposure(const struct proxy *p, json_t *doc, const char *i
     return r != 0 || theirs == NULL ? r : exposure_check_node(p->exposure, id, theirs, err);
 }
 
-static int take_keepalive(struct proxy *p, const char *data, size_t len, uint64_t *lease_ms,
-                          struct error *err)
+struct keepalive_reply {
+    uint64_t lease_ms;
+    json_t *quotas; /* or NULL */
+};
+
+/* Of a node that counts as heard. */
+static int take_heard(struct proxy *p, const struct cluster_state *s, const struct node *n,
+                      json_t *doc, struct keepalive_reply *out, struct error *err)
+{
+    if (n == NULL || n->role != NODE_TARGET)
+        return 0;
+    return members_take_quotas(p, s, n->id, json_object_get(doc, "quotas"), &out->quotas, err);
+}
+
+static int take_keepalive(struct proxy *p, const char *data, size_t len,
+                          struct keepalive_reply *out, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *doc = NULL;
@@ -195,7 +209,9 @@ static int take_keepalive(struct proxy *p, const char *data, size_t len, uint64_
     const struct node *known = smap_node(&s->smap, k.id);
     if (known != NULL && (r = check_same_exposure(p, doc, k.id, err)) != 0)
         return r;
-    r = members_keepalive(p, &k, lease_ms, err);
+    r = members_keepalive(p, &k, &out->lease_ms, err);
+    if (r == 0)
+        r = take_heard(p, s, known, doc, out, err);
     const struct node_past past = {.cluster = s->cluster_id, .term = k.term, .version = k.version};
     return known != NULL ? note_refused(p, known, &past, r, err) : r;
 }
@@ -204,15 +220,15 @@ static void keepalive_body(struct http_request *req, const char *data, size_t le
 {
     struct proxy *p = http_user(req);
     struct error err = ERROR_INIT;
-    uint64_t lease_ms;
-    if (take_keepalive(p, data, len, &lease_ms, &err) != 0) {
+    struct keepalive_reply reply = {0};
+    if (take_keepalive(p, data, len, &reply, &err) != 0) {
         proxy_reply_error(req, &err);
         return;
     }
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    _cleanup_json_ json_t *doc =
-        json_pack("{s:I, s:I, s:I}", "term", (json_int_t)s->term, "version", (json_int_t)s->version,
-                  "lease_ms", (json_int_t)lease_ms);
+    _cleanup_json_ json_t *doc = json_pack("{s:I, s:I, s:I, s:o*}", "term", (json_int_t)s->term,
+                                           "version", (json_int_t)s->version, "lease_ms",
+                                           (json_int_t)reply.lease_ms, "quotas", reply.quotas);
     http_reply_json(req, 200, doc);
 }
 
@@ -353,10 +369,13 @@ const struct http_route control_routes[] = {
      .begin = keepalive_begin,
      .summary = "A node reports that it is alive.",
      .body = "`{\"id\", \"boot\", \"term\", \"version\", \"capacity\": {\"total_bytes\", "
-             "\"available_bytes\"}}`",
+             "\"available_bytes\"}, \"quotas\": [{\"bucket\", \"objects\", \"bytes\"}]}`: what a "
+             "target has of the buckets with a quota",
      .reply =
          "`{\"term\", \"version\", \"lease_ms\"}`; a newer one than the node's: fetch the state. "
-         "lease_ms: for so long from when it sent this the node is not given up (0: not known)",
+         "lease_ms: for so long from when it sent this the node is not given up (0: not known). "
+         "`quotas`: what the other targets have of those buckets, and in `yours` what was heard "
+         "last from this one",
      .errors = "node_not_found (register again) stale_map"},
     {.name = "node_stop",
      .method = HTTP_POST,

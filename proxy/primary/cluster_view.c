@@ -167,6 +167,26 @@ static json_t *without_credentials_view(const struct proxy *p, const struct clus
     return list;
 }
 
+/* Buckets that have used most of their quota, or all. */
+static json_t *quotas_view(struct proxy *p, const struct cluster_state *s)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->bmd.count && json_array_size(list) < AT_RISK_MAX; i++) {
+        const struct bucket *b = &s->bmd.buckets[i];
+        _cleanup_(buf_done)
+        struct buf text = BUF_INIT;
+        if (!bucket_props_have_quota(&b->props))
+            continue;
+        const struct quota_amount used = members_quota_used(p, b->id);
+        enum quota_use use = quota_use(&b->props, used);
+        quota_put_use(&b->props, used, &text);
+        if (use != QUOTA_FREE)
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "bucket", b->name, "use",
+                                                  quota_use_name(use), "text", buf_str(&text)));
+    }
+    return list;
+}
+
 /* On loopback only the programs of this machine are everybody. */
 static bool is_open_to_all(const struct proxy_params *params, enum exposure exposure)
 {
@@ -188,6 +208,7 @@ json_t *cluster_view(struct proxy *p, const struct cluster_state *s, bool primar
         at_risk_view(s), "without_credentials", without_credentials_view(p, s));
     if (is_open_to_all(&p->params, p->exposure))
         json_object_set_new(doc, "open_to_all", json_true());
+    json_object_set_new(doc, "quotas", quotas_view(p, s));
     json_object_set_new(doc, "sealed_by_old_key", json_integer(reseal_left(p, s)));
     json_object_set_new(doc, "moving", json_boolean(!layout_is_settled(&s->smap)));
     return doc;

@@ -6,6 +6,7 @@
 #include "common/jsonx.h"
 #include "common/metrics.h"
 #include "proxy/primary/cluster_view.h"
+#include "proxy/primary/members.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/jobs/scrub_job.h"
 
@@ -34,6 +35,22 @@ static void count_buckets(const struct cluster_state *s)
         char labels[64];
         snprintf(labels, sizeof labels, "protection=\"%s\"", protection_name(p));
         metric_set(metric_get(M_cluster_buckets, labels), count[p]);
+    }
+}
+
+/* By how much of their quota they have used; elsewhere than at the primary all are 0. */
+static void count_quotas(struct proxy *p, const struct cluster_state *s, bool primary)
+{
+    int64_t count[QUOTA_USES] = {0};
+    for (size_t i = 0; i < s->bmd.count && primary; i++) {
+        const struct bucket *b = &s->bmd.buckets[i];
+        if (bucket_props_have_quota(&b->props))
+            count[quota_use(&b->props, members_quota_used(p, b->id))]++;
+    }
+    for (enum quota_use use = 0; use < QUOTA_USES; use++) {
+        char labels[32];
+        snprintf(labels, sizeof labels, "use=\"%s\"", quota_use_name(use));
+        metric_set(metric_get(M_cluster_quotas, labels), count[use]);
     }
 }
 
@@ -87,5 +104,6 @@ void gauges_update(struct proxy *p)
     int64_t age_ms = primary ? scrub_age_ms(s, clock_wall_ms()) : 0;
     metric_set(metric_get(M_cluster_primary, NULL), primary);
     show_health(p, s, primary);
+    count_quotas(p, s, primary);
     metric_set(metric_get(M_scrub_age_seconds, NULL), age_ms / 1000);
 }

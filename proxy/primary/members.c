@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "cluster/members/quota_sums.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -21,8 +22,9 @@ struct stopping {
 struct members {
     struct proxy *proxy;
     struct loop_timer *timer;
-    pthread_mutex_t lock; /* guards `membership`; held for no more than a join takes */
+    pthread_mutex_t lock; /* of what follows; held for no more than a join takes */
     struct membership *membership;
+    struct quota_sums *quotas;
     struct stopping *stopping;
 };
 
@@ -123,6 +125,7 @@ struct members *members_start(struct proxy *p)
     m->proxy = p;
     pthread_mutex_init(&m->lock, NULL);
     m->membership = membership_new(&rules, clock_ms());
+    m->quotas = quota_sums_new();
     m->timer = loop_timer_new(p->loop, tick, m);
     uint64_t period = rules.timeout_ms / 20;
     if (period > TICK_MAX_MS)
@@ -148,6 +151,7 @@ void members_stop(struct members *m)
         return;
     loop_timer_free(m->timer);
     membership_free(m->membership);
+    quota_sums_free(m->quotas);
     pthread_mutex_destroy(&m->lock);
     free(m);
 }
@@ -196,6 +200,34 @@ int members_keepalive(struct proxy *p, const struct keepalive *k, uint64_t *leas
     if (!proxy_is_primary(p))
         *lease_ms = 0;
     return r;
+}
+
+int members_take_quotas(struct proxy *p, const struct cluster_state *s, const char *id,
+                        json_t *list, json_t **reply, struct error *err)
+{
+    struct members *m = members_enter(p, err);
+    *reply = NULL;
+    if (m == NULL)
+        return E_NOT_PRIMARY;
+    pthread_mutex_lock(&m->lock);
+    int r = quota_sums_take(m->quotas, s, id, list, err);
+    if (r == 0)
+        *reply = quota_sums_reply(m->quotas, s, id);
+    pthread_mutex_unlock(&m->lock);
+    pthread_rwlock_unlock(&p->role_lock);
+    return r;
+}
+
+struct quota_amount members_quota_used(struct proxy *p, uint64_t bucket_id)
+{
+    struct members *m = members_enter(p, NULL);
+    if (m == NULL)
+        return (struct quota_amount){0};
+    pthread_mutex_lock(&m->lock);
+    struct quota_amount used = quota_sums_of(m->quotas, bucket_id);
+    pthread_mutex_unlock(&m->lock);
+    pthread_rwlock_unlock(&p->role_lock);
+    return used;
 }
 
 int members_stop_node(struct proxy *p, const char *id, const char *boot,

@@ -3,6 +3,7 @@
  * they decide is pure: proxy/primary/admission.h. */
 #pragma once
 
+#include "cluster/props/quota.h"
 #include "proxy/primary/admission.h"
 
 struct proxy;
@@ -19,6 +20,12 @@ int members_register(struct proxy *p, const struct node *spec, const struct node
 /* *lease_ms: cluster/members/lease.h. */
 int members_keepalive(struct proxy *p, const struct keepalive *k, uint64_t *lease_ms,
                       struct error *err);
+/* What this target has of buckets with a quota, and what the others have (quota_sums.h); *reply is
+ * the caller's. */
+int members_take_quotas(struct proxy *p, const struct cluster_state *s, const char *id,
+                        json_t *list, json_t **reply, struct error *err);
+/* Nothing where the proxy is not the primary. */
+struct quota_amount members_quota_used(struct proxy *p, uint64_t bucket_id);
 /* This run of the node stops: done(), in the control loop's thread, when every active proxy knows
  * that (proxy_commit_settled()), or why it could not be made known. */
 int members_stop_node(struct proxy *p, const char *id, const char *boot,

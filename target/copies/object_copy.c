@@ -8,6 +8,7 @@
 #include "target/backend/meta.h"
 #include "target/copies/copies.h"
 #include "target/node/header_lines.h"
+#include "target/node/quotas.h"
 #include "target/node/reply.h"
 #include "target/store/copy_rule.h"
 #include "target/copies/earlier.h"
@@ -361,6 +362,22 @@ static int store_here(struct object_copier *c, const struct from *from,
     return object_put_commit_wait(v.put, err);
 }
 
+/* A rename, which has no rule, adds nothing to its bucket. */
+static int store_claimed(struct object_copier *c, const struct object_copy *copy,
+                         const struct from *from, const struct bucket *b,
+                         const struct object_put_spec *spec, struct error *err)
+{
+    struct quota_claim claim = {0};
+    int code = copy->has_rule ? quota_claim_begin(c->target->quotas, b, copy->name, spec->size,
+                                                  spec->earlier, &claim, err)
+                              : 0;
+    if (code != 0)
+        return code;
+    code = store_here(c, from, spec, err);
+    quota_claim_end(&claim);
+    return code;
+}
+
 static int copy_here(struct object_copier *c, const struct object_copy *copy,
                      const struct from *from, const struct cluster_state *s, const struct bucket *b,
                      struct error *err)
@@ -395,7 +412,7 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
         .earlier = &earlier,
         .pending = pending,
     };
-    return store_here(c, from, &spec, err);
+    return store_claimed(c, copy, from, b, &spec, err);
 }
 
 /* --- which ------------------------------------------------------------------------------------ */

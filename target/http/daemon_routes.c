@@ -17,6 +17,7 @@
 #include "target/node/keeper.h"
 #include "target/copies/losses.h"
 #include "target/store/quarantine.h"
+#include "target/node/quotas.h"
 #include "target/node/readiness.h"
 #include "target/store/summary.h"
 #include "target/node/target.h"
@@ -169,6 +170,15 @@ static const struct {
 
 /* --- what=summary, what=cached: by a worker, since they walk the indexes ---------------------- */
 
+/* What this target counts for the bucket's quota; NULL: it has none. */
+static json_t *quota_used_json(struct target *t, const struct bucket *b)
+{
+    if (!bucket_props_have_quota(&b->props))
+        return NULL;
+    const struct quota_amount own = quotas_own(t->quotas, b->id);
+    return json_pack("{sI sI}", "objects", (json_int_t)own.objects, "bytes", (json_int_t)own.bytes);
+}
+
 static json_t *summary_json(struct target *t, const struct summary *sum)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
@@ -181,11 +191,12 @@ static json_t *summary_json(struct target *t, const struct summary *sum)
         json_t *names = json_array();
         size_t lost = losses_of_bucket(t->losses, row->bucket_id, names);
         json_array_append_new(
-            list, json_pack("{ss sI sI sI sI sI sI sI so}", "name", b->name, "id",
-                            (json_int_t)row->bucket_id, "objects", (json_int_t)row->objects,
-                            "bytes", (json_int_t)row->bytes, "slices", (json_int_t)row->slices,
-                            "sliced", (json_int_t)row->sliced, "pending", (json_int_t)row->pending,
-                            "lost", (json_int_t)lost, "lost_names", names));
+            list,
+            json_pack("{ss sI sI sI sI sI sI sI so so*}", "name", b->name, "id",
+                      (json_int_t)row->bucket_id, "objects", (json_int_t)row->objects, "bytes",
+                      (json_int_t)row->bytes, "slices", (json_int_t)row->slices, "sliced",
+                      (json_int_t)row->sliced, "pending", (json_int_t)row->pending, "lost",
+                      (json_int_t)lost, "lost_names", names, "quota_used", quota_used_json(t, b)));
     }
     char mark[17];
     snprintf(mark, sizeof mark, "%016" PRIx64, sum->pending_mark);

@@ -148,7 +148,7 @@ const struct http_route object_routes[] = {
              "`Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
      .reply = "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
-                         "no_space"},
+                         "no_space quota_exceeded"},
     {.name = "object_copy",
      .method = HTTP_PUT,
      .pattern = OBJECT_PATTERN,
@@ -168,7 +168,7 @@ const struct http_route object_routes[] = {
              "until it is committed",
      .reply = "as of PUT; 304",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
-                         "no_space"},
+                         "no_space quota_exceeded"},
     {.name = "object_hold_get",
      .method = HTTP_GET,
      .pattern = OBJECT_PATTERN,

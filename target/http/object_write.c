@@ -38,10 +38,11 @@ struct upload {
     struct write_parts parts;      /* … the HTTP thread's */
     pthread_mutex_t lock;          /* of what follows; the request's own locks are taken below it */
     enum upload_state state;
-    struct object_call *call; /* NULL once the request may have ended */
-    bool body_ended;          /* all of it has come */
-    bool ended;               /* and somebody commits it */
-    unsigned refs;            /* the request's, the worker's */
+    struct object_call *call;  /* NULL once the request may have ended */
+    struct quota_claim *claim; /* the call's, as long as its body comes */
+    bool body_ended;           /* all of it has come */
+    bool ended;                /* and somebody commits it */
+    unsigned refs;             /* the request's, the worker's */
 };
 
 static struct upload *upload_of(void *ctx)
@@ -121,8 +122,11 @@ static void commit(struct upload *u)
 static size_t store_piece(struct upload *u, const char *data, size_t len, struct error *err)
 {
     if (u->path->take != NULL)
-        return u->path->take(&u->parts, data, len, err);
-    object_put_write(u->parts.put, data, len, err);
+        len = u->path->take(&u->parts, data, len, err);
+    else
+        object_put_write(u->parts.put, data, len, err);
+    if (err->code == 0)
+        quota_claim_more(u->claim, len, err);
     return len;
 }
 
@@ -293,6 +297,7 @@ static struct upload *upload_new(struct object_call *call, enum upload_state sta
                          .parts = *parts,
                          .state = state,
                          .call = call,
+                         .claim = &call->put.claim,
                          .refs = state == UPLOAD_WAITING ? 2 : 1};
     pthread_mutex_init(&u->lock, NULL);
     http_on_end(call->req, request_ended, u);

@@ -136,11 +136,33 @@ static int put_copy_spec(struct object_call *call, struct object_put_spec *spec,
     int code = parse_copy(call, spec->expect, &durable, err);
     if (code == 0)
         code = bucket_refuse_made(call->bucket, "copies", err);
+    call->put.renames = durable;
     spec->pending = bucket_is_written_back(call->bucket);
     if (durable || spec->pending)
         spec->durability = DURABILITY_SYNC;
     if (!durable)
         spec->condition = (struct object_condition){.check = check_copy, .ctx = call};
+    return code;
+}
+
+/* --- quotas ----------------------------------------------------------------------------------- */
+
+static void end_claim(void *arg)
+{
+    quota_claim_end(arg);
+}
+
+/* The target that leads the name claims: what is moved, staged or passed on has been claimed, and a
+ * rename adds nothing. */
+static int claim_quota(struct object_call *call, uint64_t size, struct error *err)
+{
+    const struct call_put *p = &call->put;
+    if (object_call_is_copy(call) || p->passes || p->renames)
+        return 0;
+    int code = quota_claim_begin(call->target->quotas, call->bucket, call->name, size,
+                                 &call->earlier, &call->put.claim, err);
+    if (code == 0 && p->claim.quotas != NULL)
+        http_on_end(call->req, end_claim, &call->put.claim);
     return code;
 }
 
@@ -177,6 +199,8 @@ static int put_open_with(struct object_call *call, const struct meta *meta, stru
     if (spec.slices != NULL && ec_manifest_parse(spec.slices, &manifest, err) != 0)
         return error_recode(err, E_INVALID, EC_MANIFEST_HEADER);
     if (call->put.kind == PUT_JOB && (code = put_copy_spec(call, &spec, err)) != 0)
+        return code;
+    if ((code = claim_quota(call, spec.size, err)) != 0)
         return code;
     call->condition = spec.condition;
     return call->path->open(call, &spec, out, err);

@@ -16,6 +16,7 @@
 #include "target/copies/copies.h"
 #include "target/copies/object_copy.h"
 #include "target/jobs/job_base.h"
+#include "target/node/quotas.h"
 #include "target/store/job_pace.h"
 #include "xaction/download_spec.h"
 
@@ -145,6 +146,8 @@ static void download_one(struct download_job *j, const struct bucket *b, const c
                                  .keep = bucket_has_copies(b) ? keep : NULL,
                                  .ctx = &keeping};
     int code = look(j, &wanted, &stays, &wanted.replaces, &err);
+    if (code == 0 && !stays && !bucket_has_copies(b)) /* else its leader looks */
+        code = quota_take(j->base.target->quotas, b, name, OBJECT_SIZE_UNKNOWN, &err);
     if (code == 0 && !stays)
         code = cold_bring(j->base.target->cold, &wanted, &bytes, &err);
     if (!j->base.stop.wanted || code == 0)

@@ -7,6 +7,7 @@
 #include "cluster/documents/state.h"
 #include "net/http/server.h"
 #include "target/node/admit.h"
+#include "target/node/quotas.h"
 #include "target/store/copy_rule.h"
 #include "target/store/object.h"
 
@@ -44,9 +45,11 @@ enum put_kind {
 
 struct call_put {
     enum put_kind kind;
-    struct copy_rule rule;  /* of PUT_JOB: what it may take the place of */
-    bool passes;            /* another target leads the name: the request is sent on */
-    struct object_put *put; /* all its bytes, while the write waits for its turn */
+    struct copy_rule rule;    /* of PUT_JOB: what it may take the place of */
+    bool passes;              /* another target leads the name: the request is sent on */
+    bool renames;             /* of PUT_JOB: the copy is the new name of an object */
+    struct quota_claim claim; /* of what the write adds to its bucket */
+    struct object_put *put;   /* all its bytes, while the write waits for its turn */
 };
 
 struct call_delete {

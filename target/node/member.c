@@ -13,6 +13,7 @@
 #include "target/node/keeper.h"
 #include "target/node/member_plan.h"
 #include "target/store/quarantine.h"
+#include "target/node/quotas.h"
 #include "target/node/readiness.h"
 #include "target/disk/space_watch.h"
 #include "target/node/state_fetch.h"
@@ -149,6 +150,8 @@ static int keepalive_done(struct attempt *a, struct http_result *r)
         code = json_need_u64(doc, "", "version", &version, &a->err);
     if (code == 0)
         code = json_get_u64(doc, "", "lease_ms", &lease_ms, &a->err);
+    if (code == 0)
+        code = quotas_hear(a->m->target->quotas, json_object_get(doc, "quotas"), &a->err);
     if (code != 0)
         return code;
     _cleanup_state_ const struct cluster_state *s = state_current(a->m->target->state);
@@ -233,10 +236,11 @@ static json_t *keepalive_doc(const struct member *m)
         (json_int_t)missing, "quarantined", (json_int_t)quarantine_sum(set));
     add_missing(capacity, set->roster);
     m->hooks.capacity(t, capacity);
-    return json_pack("{ss ss ss ss sI sI so sI ss}", "id", t->id, "boot", t->boot, "release",
+    return json_pack("{ss ss ss ss sI sI so sI ss so*}", "id", t->id, "boot", t->boot, "release",
                      build_release(), "commit", build_commit(), "term", (json_int_t)s->term,
                      "version", (json_int_t)s->version, "capacity", capacity, "resilver",
-                     (json_int_t)resilver, "exposure", exposure_name(t->exposure));
+                     (json_int_t)resilver, "exposure", exposure_name(t->exposure), "quotas",
+                     quotas_report(t->quotas));
 }
 
 /* The proxy to ask. */

@@ -47,6 +47,7 @@ struct witness;
 struct health;
 struct keeper;
 struct member;
+struct quotas;
 struct readiness;
 struct renames;
 struct sweeper;
@@ -88,9 +89,10 @@ struct target {
     enum exposure exposure;              /* params.public_auth, anonymous */
     struct object_env object_env;
     struct object_store *store;
-    struct pool *workers; /* for requests that wait for something */
-    struct loop *control; /* membership; never bulk data */
-    struct loop *data;    /* streams between targets */
+    struct quotas *quotas; /* of buckets */
+    struct pool *workers;  /* for requests that wait for something */
+    struct loop *control;  /* membership; never bulk data */
+    struct loop *data;     /* streams between targets */
     struct http_client *control_client;
     struct http_client *data_client;
     struct pool *movers;          /* renames, which may take long */

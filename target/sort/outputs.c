@@ -10,6 +10,7 @@
 #include "target/slices/sweep.h"
 #include "target/copies/hidden.h"
 #include "target/sort/slices.h"
+#include "target/node/quotas.h"
 #include "target/node/target.h"
 
 static struct hidden_job hidden_of(const struct sort_outputs *o)
@@ -82,6 +83,15 @@ static struct object_put_spec spec_of(const struct sort_outputs *o, const char *
     };
 }
 
+static int take_quota(const struct sort_outputs *o, const struct object_put_spec *spec,
+                      struct error *err)
+{
+    const struct target *t = o->part->target;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, spec->bucket_id);
+    return b != NULL ? quota_take(t->quotas, b, spec->name, spec->size, err) : 0;
+}
+
 int sort_outputs_begin(const struct sort_outputs *o, const char *name, uint64_t size,
                        struct sort_output **out, struct error *err)
 {
@@ -92,6 +102,9 @@ int sort_outputs_begin(const struct sort_outputs *o, const char *name, uint64_t 
                          "is '%s'",
                          name, o->part->target->id, o->part->plan->ids[owner]);
     const struct object_put_spec spec = spec_of(o, name, size);
+    int code = take_quota(o, &spec, err);
+    if (code != 0)
+        return code;
     return object_put_begin(o->part->target->store, &spec, (struct object_put **)out, err);
 }
 

@@ -16,7 +16,8 @@ struct job_tally {
     uint64_t ended_ms;    /* 0: not yet */
     uint64_t total, done, skipped, missing, failed, bytes;
     uint64_t compared, passed; /* names */
-    struct error first;        /* of the failures */
+    struct error first;        /* of the failures, or the one that ends the job */
+    bool ends;                 /* there is such a one */
     json_t *shown;
     json_t *details; /* fields of the kind's own */
     char *waits_for;
@@ -119,8 +120,10 @@ void job_tally_fail(struct job_tally *t, const char *name, const struct error *e
     struct error named = *err;
     error_wrap(&named, "'%.128s'", name);
     pthread_mutex_lock(&t->lock);
-    if (t->failed++ == 0)
+    bool ends = err->code == E_QUOTA_EXCEEDED && !t->ends;
+    if (t->failed++ == 0 || ends)
         t->first = named;
+    t->ends = t->ends || ends;
     if (json_array_size(t->shown) < FAILURES_SHOWN)
         json_array_append_new(t->shown, json_string_escaped(named.message));
     pthread_mutex_unlock(&t->lock);
@@ -144,7 +147,10 @@ uint64_t job_tally_failed(struct job_tally *t)
 
 bool job_tally_hopeless(struct job_tally *t)
 {
-    return job_tally_failed(t) >= FAILURES_MAX;
+    pthread_mutex_lock(&t->lock);
+    bool hopeless = t->failed >= FAILURES_MAX || t->ends;
+    pthread_mutex_unlock(&t->lock);
+    return hopeless;
 }
 
 int job_tally_end(struct job_tally *t, struct error *err)

@@ -1,6 +1,7 @@
 /* How a job over objects goes on this target: what was done, and what could not be.  One object
  * that resists does not keep the others, but fails the job at its end; so many that resist, that
- * something is wrong with more than them, end it early.  Any thread. */
+ * something is wrong with more than them, end it early.  So does a quota that is used up.
+ * Any thread. */
 #pragma once
 
 #include <jansson.h>

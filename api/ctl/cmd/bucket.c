@@ -19,7 +19,7 @@ static int fail_bucket(const struct ctl *ctl, const struct dfc_error *err, const
 static json_t *prop_of_flag(const struct args *a, enum flag_id id)
 {
     const struct flag *flag = &flag_table[id];
-    if (flag->type == FLAG_count || flag->type == FLAG_duration)
+    if (flag->type == FLAG_count || flag->type == FLAG_size || flag->type == FLAG_duration)
         return json_integer((json_int_t)a->number[id]);
     if (strcmp(flag->choices, "true|false") == 0)
         return json_boolean(strcmp(a->text[id], "true") == 0);

@@ -37,7 +37,9 @@ static void add_row(struct ctl *ctl, struct table *t, const char *bucket, const 
 }
 
 /* {"bucket": {"objects", "bytes", "slices", "sliced", "slices_wanted", "lost", "lost_names",
- * "targets": {…}, "protection", "why", "missing": [target, …]}}, and who could not be asked. */
+ * "targets": {…}, "quota_used": {"objects", "bytes"}, "quota_objects", "quota_bytes", "protection",
+ * "why", "missing": [target, …]}}, and who could not be asked.  The three about a quota are there
+ * only for a bucket that has one. */
 struct summary {
     json_t *all;
     json_t *missing;
@@ -57,6 +59,18 @@ static json_t *sum_of(json_t *all, const char *bucket)
         json_object_set_new(all, bucket, sum);
     }
     return sum;
+}
+
+/* What this target counts for the bucket's quota; copies do not count twice. */
+static void add_quota_used(json_t *sum, json_t *row)
+{
+    json_t *used = json_object_get(row, "quota_used");
+    if (used == NULL)
+        return;
+    if (json_object_get(sum, "quota_used") == NULL)
+        json_object_set_new(sum, "quota_used", json_pack("{s:i, s:i}", "objects", 0, "bytes", 0));
+    add_to(json_object_get(sum, "quota_used"), "objects", used);
+    add_to(json_object_get(sum, "quota_used"), "bytes", used);
 }
 
 /* The answer to `storage summary [BUCKET]` while it is put together. */
@@ -85,6 +99,7 @@ static void add_target(void *ctx, const char *target, json_t *doc)
         add_to(sum, "slices", b);
         add_to(sum, "sliced", b);
         add_to(sum, "lost", b);
+        add_quota_used(sum, b);
         json_array_extend(json_object_get(sum, "lost_names"), json_object_get(b, "lost_names"));
         json_object_set(json_object_get(sum, "targets"), target, b);
     }
@@ -98,6 +113,16 @@ static void add_slices_wanted(json_t *row, json_t *bucket)
         json_object_set_new(
             row, "slices_wanted",
             json_integer(int_at(row, "sliced") * (int_at(ec, "data") + int_at(ec, "parity"))));
+}
+
+static void add_quota(json_t *row, json_t *bucket)
+{
+    static const char *const fields[] = {"quota_objects", "quota_bytes"};
+    json_t *props = json_object_get(bucket, "props");
+    for (size_t i = 0; i < 2; i++) {
+        if (int_at(props, fields[i]) > 0)
+            json_object_set(row, fields[i], json_object_get(props, fields[i]));
+    }
 }
 
 /* How each bucket is kept, as far as the map knows, or that it has lost something; and whose part
@@ -119,6 +144,7 @@ static int add_protection(struct ctl *ctl, struct summary *sum, const char *only
             continue;
         json_t *row = sum_of(sum->all, name);
         add_slices_wanted(row, b);
+        add_quota(row, b);
         json_object_set(row, "protection", json_object_get(b, "protection"));
         if (int_at(row, "lost") > 0)
             json_object_set_new(row, "protection", json_string("lost"));
@@ -159,6 +185,19 @@ static void say_lost(const struct ctl *ctl, const char *bucket, json_t *row)
         ctl_remark(ctl, "  %s", json_string_value(name));
 }
 
+static void say_quota(struct ctl *ctl, const char *bucket, json_t *row)
+{
+    json_t *used = json_object_get(row, "quota_used");
+    char has[24], may[24];
+    if (int_at(row, "quota_objects") > 0)
+        ctl_remark(ctl, "%s: %lld of %lld objects of its quota", bucket, int_at(used, "objects"),
+                   int_at(row, "quota_objects"));
+    if (int_at(row, "quota_bytes") > 0)
+        ctl_remark(ctl, "%s: %s of %s of its quota", bucket,
+                   ctl_size(ctl, (uint64_t)int_at(used, "bytes"), has),
+                   ctl_size(ctl, (uint64_t)int_at(row, "quota_bytes"), may));
+}
+
 static void print_sums(struct ctl *ctl, struct table *t, json_t *all)
 {
     const char *bucket;
@@ -172,6 +211,7 @@ static void print_sums(struct ctl *ctl, struct table *t, json_t *all)
             ctl_remark(ctl, "%s: %s", bucket, text_at(row, "why"));
         say_lacking(ctl, bucket, row);
         say_lost(ctl, bucket, row);
+        say_quota(ctl, bucket, row);
     }
 }
 
