@@ -101,3 +101,20 @@ const char *sigv4_time(long long unix_s, char out[static SIGV4_TIME_MAX])
     strftime(out, SIGV4_TIME_MAX, "%Y%m%dT%H%M%SZ", &tm);
     return out;
 }
+
+bool sigv4_parse_time(const char *text, long long *unix_s)
+{
+    static const char shape[] = "ddddddddTddddddZ";
+    struct tm tm = {.tm_isdst = 0};
+    char again[SIGV4_TIME_MAX];
+    if (strlen(text) != sizeof shape - 1)
+        return false;
+    for (size_t i = 0; i < sizeof shape - 1; i++) {
+        if (shape[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != shape[i])
+            return false;
+    }
+    if (strptime(text, "%Y%m%dT%H%M%SZ", &tm) == NULL)
+        return false;
+    *unix_s = timegm(&tm);
+    return strcmp(sigv4_time(*unix_s, again), text) == 0; /* not the 30th of February */
+}

@@ -7,6 +7,7 @@
  * lower case and sorted. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/auth/mac.h"
@@ -50,3 +51,5 @@ void sigv4_signature(const struct sigv4_request *r, const unsigned char key[stat
 void sigv4_authorization(const struct sigv4_request *r, const struct sigv4_keys *keys,
                          struct buf *out);
 const char *sigv4_time(long long unix_s, char out[static SIGV4_TIME_MAX]);
+/* The reverse; false: it is no such time. */
+bool sigv4_parse_time(const char *text, long long *unix_s);

@@ -129,7 +129,20 @@ static void times(void **unused)
 {
     (void)unused;
     char text[SIGV4_TIME_MAX];
+    long long unix_s = 0;
     assert_string_equal(sigv4_time(1369353600, text), "20130524T000000Z");
+    assert_true(sigv4_parse_time("20130524T000000Z", &unix_s));
+    assert_int_equal(unix_s, 1369353600);
+    static const char *const bad[] = {"",
+                                      "20130524T000000",
+                                      "20130524T000000Z ",
+                                      "2013 524T000000Z",
+                                      "20130230T000000Z",
+                                      "20131324T000000Z",
+                                      "20130524T250000Z",
+                                      "2013-05-24T00:00"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(sigv4_parse_time(bad[i], &unix_s));
 }
 
 int main(void)
