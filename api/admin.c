@@ -5,6 +5,18 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 
+static const struct call_small show = {.method = "GET", .twice_is_harmless = true};
+
+/* With the nodes' control addresses, and what else control listeners alone tell. */
+static int control_endpoint_call(struct dfc_client *c, const struct call_small *what,
+                                 struct buf *path, char **text, struct dfc_error *err)
+{
+    struct call_small full = *what;
+    full.origins = client_control_endpoints(c);
+    full.administers = true;
+    return call_small(c, &full, path, text, err);
+}
+
 static int cluster_nodes(struct dfc_client *c, json_t **doc, struct dfc_error *err)
 {
     _cleanup_free_ char *overview = NULL;
@@ -107,6 +119,17 @@ static int control_origins(struct dfc_client *c, const char *node, struct origin
     return failure_set(err, DFC_FAILED, E_NET, "the cluster names no control address of a proxy");
 }
 
+/* The key alone opens no public listener. */
+static int say_how(const struct dfc_client *c, struct dfc_error *err, int rc)
+{
+    if (err == NULL || rc != DFC_DENIED || client_identity(c) != NULL)
+        return rc;
+    size_t used = strlen(err->message);
+    snprintf(err->message + used, sizeof err->message - used,
+             "; or give the control listener of a proxy, --control URL, and the cluster key");
+    return rc;
+}
+
 /* Most often the reader stands on the wrong network. */
 static int say_where(struct dfc_error *err, int rc)
 {
@@ -123,9 +146,11 @@ int control_call(struct dfc_client *c, const struct call_small *what, const char
 {
     _cleanup_(origins_done)
     struct origins o = {0};
+    if (node == NULL && client_control_endpoints(c) != NULL)
+        return say_where(err, control_endpoint_call(c, what, path, text, err));
     int rc = control_origins(c, node, &o, err);
     if (rc != DFC_OK)
-        return rc;
+        return say_how(c, err, rc);
     struct call_small full = *what;
     full.origins = (const char *const *)o.list;
     full.administers = true;
@@ -136,7 +161,7 @@ int control_call(struct dfc_client *c, const struct call_small *what, const char
 int admin_call(struct dfc_client *c, const struct call_small *what, const char *node,
                struct buf *path, char **text, struct dfc_error *err)
 {
-    if (client_identity(c) == NULL)
+    if (client_identity(c) == NULL || client_control_endpoints(c) != NULL)
         return control_call(c, what, node, path, text, err);
     _cleanup_free_ char *origin = NULL;
     int rc = node != NULL ? node_public_origin(c, node, &origin, err) : DFC_OK;
@@ -144,6 +169,21 @@ int admin_call(struct dfc_client *c, const struct call_small *what, const char *
         return rc;
     const char *const origins[] = {origin, NULL};
     struct call_small full = *what;
+    full.origins = origin != NULL ? origins : NULL;
+    return call_small(c, &full, path, text, err);
+}
+
+int show_call(struct dfc_client *c, const char *node, struct buf *path, char **text,
+              struct dfc_error *err)
+{
+    if (client_control_endpoints(c) != NULL)
+        return control_call(c, &show, node, path, text, err);
+    _cleanup_free_ char *origin = NULL;
+    int rc = node != NULL ? node_public_origin(c, node, &origin, err) : DFC_OK;
+    if (rc != DFC_OK)
+        return rc;
+    const char *const origins[] = {origin, NULL};
+    struct call_small full = show;
     full.origins = origin != NULL ? origins : NULL;
     return call_small(c, &full, path, text, err);
 }

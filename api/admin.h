@@ -1,6 +1,8 @@
-/* Calls that administer: with the client's login at public listeners, else at control listeners,
- * signed with the cluster's key (signed.h).
+/* Calls that administer: at the client's control endpoints, signed with the cluster's key
+ * (signed.h); or with its login at public listeners; else at control listeners, signed.
  *
+ *     control endpoints: a call of a node  --> GET /v1/cluster, there --> its control address
+ *                        any other         --> a control endpoint
  *     a login: a call of a node  --> GET /v1/cluster --> the public address of that node
  *              any other         --> an endpoint
  *     none:    GET /v1/cluster, at an endpoint --> the control address of the node, or of all
@@ -21,3 +23,7 @@ int admin_call(struct dfc_client *c, const struct call_small *what, const char *
 /* With the cluster's key in any case: what public listeners do not tell. */
 int control_call(struct dfc_client *c, const struct call_small *what, const char *node,
                  struct buf *path, char **text, struct dfc_error *err);
+/* What public listeners show, too: at a control listener if the client has control endpoints, else
+ * at an endpoint or the node's public address. */
+int show_call(struct dfc_client *c, const char *node, struct buf *path, char **text,
+              struct dfc_error *err);

@@ -19,6 +19,11 @@
 #define RETRY_BASE_MS 100
 #define RETRY_CAP_MS 5000
 
+struct endpoints {
+    char **list; /* NULL at the end */
+    size_t count;
+};
+
 struct dfc_client {
     uint32_t connect_timeout_ms;
     uint32_t idle_timeout_ms;
@@ -28,8 +33,8 @@ struct dfc_client {
     char *user_agent;
     char *ca_file; /* or NULL */
     bool insecure;
-    char **endpoints;
-    size_t endpoint_count;
+    struct endpoints endpoints;
+    struct endpoints controls; /* of control listeners; none: they are looked up */
     atomic_size_t endpoint;
     atomic_bool cancelled;
     int wake_fd; /* an eventfd, readable once cancelled */
@@ -71,10 +76,9 @@ static const char *client_value(const char *option, const char *variable, const 
     return of_environment != NULL && of_environment[0] != '\0' ? of_environment : profile;
 }
 
-static int client_endpoints(struct dfc_client *c, const char *list, struct dfc_error *err)
+/* Of "URL,URL…"; what was read before an error is the list's, too. */
+static int endpoints_parse(const char *list, struct endpoints *out, struct dfc_error *err)
 {
-    if (list == NULL || list[0] == '\0')
-        list = "http://127.0.0.1:8080";
     while (list != NULL) {
         const char *comma = strchr(list, ',');
         size_t len = comma != NULL ? (size_t)(comma - list) : strlen(list);
@@ -82,11 +86,32 @@ static int client_endpoints(struct dfc_client *c, const char *list, struct dfc_e
         int rc = uri_endpoint(list, len, &one, err);
         if (rc != DFC_OK)
             return rc;
-        c->endpoints = xrealloc(c->endpoints, (c->endpoint_count + 1) * sizeof *c->endpoints);
-        c->endpoints[c->endpoint_count++] = one;
+        out->list = xrealloc(out->list, (out->count + 2) * sizeof *out->list);
+        out->list[out->count++] = one;
+        out->list[out->count] = NULL;
         list = comma != NULL ? comma + 1 : NULL;
     }
     return DFC_OK;
+}
+
+static void endpoints_done(struct endpoints *e)
+{
+    for (size_t i = 0; i < e->count; i++)
+        free(e->list[i]);
+    free(e->list);
+}
+
+static int client_endpoints(struct dfc_client *c, const char *list, struct dfc_error *err)
+{
+    if (list == NULL || list[0] == '\0')
+        list = "http://127.0.0.1:8080";
+    return endpoints_parse(list, &c->endpoints, err);
+}
+
+static int client_controls(struct dfc_client *c, const char *option, struct dfc_error *err)
+{
+    const char *list = client_value(option, "DFC_CONTROL_ENDPOINT", NULL);
+    return list != NULL && list[0] != '\0' ? endpoints_parse(list, &c->controls, err) : DFC_OK;
 }
 
 /* A token that one endpoint has given would go to another in plain text. */
@@ -94,11 +119,11 @@ static int client_identify(struct dfc_client *c, const struct dfc_client_options
                            const struct profile *p, struct dfc_error *err)
 {
     int rc = identity_new(o, p, &c->identity, err);
-    for (size_t i = 1; rc == DFC_OK && c->identity != NULL && i < c->endpoint_count; i++) {
-        if (uri_is_tls(c->endpoints[i]) != uri_is_tls(c->endpoints[0]))
+    for (size_t i = 1; rc == DFC_OK && c->identity != NULL && i < c->endpoints.count; i++) {
+        if (uri_is_tls(c->endpoints.list[i]) != uri_is_tls(c->endpoints.list[0]))
             return failure_set(err, DFC_INVALID, E_INVALID,
                                "of endpoints with a login all are https://, or none: '%s' and '%s'",
-                               c->endpoints[0], c->endpoints[i]);
+                               c->endpoints.list[0], c->endpoints.list[i]);
     }
     return rc;
 }
@@ -116,6 +141,8 @@ static int client_reach(struct dfc_client *c, const struct dfc_client_options *o
     const char *ca_file = client_value(o->ca_file, "DFC_CA_FILE", p.ca_file);
     c->ca_file = ca_file != NULL && ca_file[0] != '\0' ? xstrdup(ca_file) : NULL;
     rc = client_endpoints(c, endpoints != NULL ? endpoints : p.endpoints, err);
+    if (rc == DFC_OK)
+        rc = client_controls(c, o->control_endpoints, err);
     return rc == DFC_OK ? client_identify(c, o, &p, err) : rc;
 }
 
@@ -181,9 +208,8 @@ void dfc_client_close(struct dfc_client *c)
         c->idle = h->next;
         handle_free(h);
     }
-    for (size_t i = 0; i < c->endpoint_count; i++)
-        free(c->endpoints[i]);
-    free(c->endpoints);
+    endpoints_done(&c->endpoints);
+    endpoints_done(&c->controls);
     free(c->user_agent);
     free(c->ca_file);
     signer_free(c->signer);
@@ -206,7 +232,7 @@ void dfc_client_cancel(struct dfc_client *c)
 
 const char *dfc_client_endpoint(const struct dfc_client *c)
 {
-    return c->endpoints[client_endpoint_current(c)];
+    return c->endpoints.list[client_endpoint_current(c)];
 }
 
 struct handle *client_take(struct dfc_client *c, struct dfc_error *err)
@@ -273,6 +299,11 @@ struct signer *client_signer(const struct dfc_client *c)
     return c->signer;
 }
 
+const char *const *client_control_endpoints(const struct dfc_client *c)
+{
+    return (const char *const *)c->controls.list;
+}
+
 struct identity *client_identity(const struct dfc_client *c)
 {
     return c->identity;
@@ -280,8 +311,8 @@ struct identity *client_identity(const struct dfc_client *c)
 
 bool client_is_tls(const struct dfc_client *c)
 {
-    for (size_t i = 0; i < c->endpoint_count; i++) {
-        if (!uri_is_tls(c->endpoints[i]))
+    for (size_t i = 0; i < c->endpoints.count; i++) {
+        if (!uri_is_tls(c->endpoints.list[i]))
             return false;
     }
     return true;
@@ -319,7 +350,7 @@ const char *client_user_agent(const struct dfc_client *c)
 
 size_t client_endpoint_count(const struct dfc_client *c)
 {
-    return c->endpoint_count;
+    return c->endpoints.count;
 }
 
 size_t client_endpoint_current(const struct dfc_client *c)
@@ -329,10 +360,10 @@ size_t client_endpoint_current(const struct dfc_client *c)
 
 const char *client_endpoint_at(const struct dfc_client *c, size_t i)
 {
-    return c->endpoints[i % c->endpoint_count];
+    return c->endpoints.list[i % c->endpoints.count];
 }
 
 void client_endpoint_answered(struct dfc_client *c, size_t i)
 {
-    atomic_store_explicit(&c->endpoint, i % c->endpoint_count, memory_order_relaxed);
+    atomic_store_explicit(&c->endpoint, i % c->endpoints.count, memory_order_relaxed);
 }

@@ -27,7 +27,9 @@ int client_say_cancelled(struct dfc_error *err);
 /* Pauses, unless cancelled before or meanwhile: false then. */
 bool client_pause(struct dfc_client *c, uint64_t ms);
 
-struct signer *client_signer(const struct dfc_client *c);     /* of administration (signer.h) */
+struct signer *client_signer(const struct dfc_client *c); /* of administration (signer.h) */
+/* Control listeners that were named, NULL at the end; NULL: none. */
+const char *const *client_control_endpoints(const struct dfc_client *c);
 struct identity *client_identity(const struct dfc_client *c); /* NULL: anonymous */
 uint32_t client_connect_timeout_ms(const struct dfc_client *c);
 const char *client_ca_file(const struct dfc_client *c); /* NULL: the system's authorities */

@@ -8,35 +8,32 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 
-static int show(struct dfc_client *c, const char *origin, const char *path, const char *what,
-                char **document, struct dfc_error *err)
-{
-    const char *const origins[] = {origin, NULL};
-    const struct call_small call = {
-        .method = "GET", .twice_is_harmless = true, .origins = origin != NULL ? origins : NULL};
-    _cleanup_(buf_done)
-    struct buf full = BUF_INIT;
-    buf_puts(&full, path);
-    uri_query(&full, "what", what);
-    return call_small(c, &call, &full, document, err);
-}
-
 int dfc_cluster_show(struct dfc_client *c, const char *what, char **document, struct dfc_error *err)
 {
-    return show(c, NULL, "/v1/cluster", what, document, err);
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/cluster");
+    uri_query(&path, "what", what);
+    return show_call(c, NULL, &path, document, err);
 }
 
 int dfc_whoami(struct dfc_client *c, char **document, struct dfc_error *err)
 {
-    return show(c, NULL, "/v1/auth/whoami", NULL, document, err);
+    const struct call_small what = {.method = "GET", .twice_is_harmless = true};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/auth/whoami");
+    return call_small(c, &what, &path, document, err);
 }
 
 int dfc_node_show(struct dfc_client *c, const char *node, const char *what, char **document,
                   struct dfc_error *err)
 {
-    _cleanup_free_ char *origin = NULL;
-    int rc = node_public_origin(c, node, &origin, err);
-    return rc == DFC_OK ? show(c, origin, "/v1/daemon", what, document, err) : rc;
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/daemon");
+    uri_query(&path, "what", what);
+    return show_call(c, node, &path, document, err);
 }
 
 int dfc_node_set(struct dfc_client *c, const char *node, const char *name, const char *value,

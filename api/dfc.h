@@ -91,6 +91,11 @@ struct dfc_client_options {
      * it is read by the first of them.  NULL: the environment's DFC_CLUSTER_KEY_FILE; "": none, as
      * for a cluster without a key. */
     const char *cluster_key_file;
+    /* Control listeners of proxies, as `endpoints`: then calls that administer, and dfc_*_show(),
+     * are made there, signed with that key, and no login is used for them.  So the key alone
+     * administers a cluster with access control.  NULL: the environment's DFC_CONTROL_ENDPOINT;
+     * without it, or "": none. */
+    const char *control_endpoints;
     /* PEM file with the authorities that an https:// endpoint's certificate may be of.  NULL: the
      * environment's DFC_CA_FILE; without it, or "": the system's. */
     const char *ca_file;
@@ -347,8 +352,9 @@ DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const cha
 DFC_API int dfc_whoami(struct dfc_client *client, char **document, struct dfc_error *err);
 
 /* Administration: from here to "jobs" every call but dfc_*_show() is made
- * - with the client's login, where it has one, at the endpoints or at the public address of the
- *   node that it is for;
+ * - at the control_endpoints, where they are given;
+ * - else with the client's login, where it has one, at the endpoints or at the public address of
+ *   the node that it is for;
  * - else at control listeners, whose addresses the cluster tells, signed with the cluster's key
  *   (cluster_key_file).
  * DFC_DENIED without the right, without the key, or with another key. */

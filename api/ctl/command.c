@@ -14,9 +14,11 @@ const struct flag flag_table[F_COUNT_] = {
 #undef FLAG
 };
 
-const enum flag_id common_flags[] = {
-    F_endpoint,   F_profile, F_cluster_key_file, F_ca_file, F_insecure,     F_output, F_units,
-    F_no_headers, F_quiet,   F_verbose,          F_retries, F_idle_timeout, F_help,   F_END};
+const enum flag_id common_flags[] = {F_endpoint,     F_profile, F_cluster_key_file,
+                                     F_control,      F_ca_file, F_insecure,
+                                     F_output,       F_units,   F_no_headers,
+                                     F_quiet,        F_verbose, F_retries,
+                                     F_idle_timeout, F_help,    F_END};
 
 const enum flag_id bucket_new_flags[] = {
 #define BUCKET_PROP(name, ...) F_##name,

@@ -74,6 +74,7 @@ static int ctl_connect(struct ctl *ctl, const struct args *a)
         .idle_timeout_ms = idle_ms < UINT32_MAX ? (uint32_t)idle_ms : UINT32_MAX,
         .user_agent = "dfcctl/" DFC_VERSION,
         .cluster_key_file = key_file(a),
+        .control_endpoints = a->text[F_control],
         .ca_file = a->text[F_ca_file],
         .profile = a->text[F_profile],
         .insecure = a->given[F_insecure],

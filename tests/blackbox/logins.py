@@ -62,6 +62,39 @@ def test_a_backup_takes_the_cluster_key(c):
     run(c, "cluster", "backup", path, env={"DFC_CLUSTER_KEY_FILE": c.key_file})
 
 
+def test_the_cluster_key_alone(c):
+    """At a control listener it administers, whatever the login; at a public one it opens nothing."""
+    env = {"DFC_CLUSTER_KEY_FILE": c.key_file}
+    said = nobody(c, "config", "set", "jobs_max", "501", env=env, status=DENIED).stderr
+    check("--control" in said, said)
+    signed = c.member.sign("GET", c.control_url() + "/v1/cluster")
+    c.bare("GET", "/v1/cluster", headers=signed).expect(401, "unauthorized")
+    control = {**env, "DFC_ENDPOINT": "", "DFC_CONTROL_ENDPOINT": c.control_url("p1")}
+    nobody(c, "config", "set", "jobs_max", "501", env=control)
+    check("501" in nobody(c, "config", "show", env=control).stdout, "config show")
+    check("t1" in nobody(c, "node", "ls", env=control).stdout, "node ls")
+    nobody(c, "node", "show", "t1", "--what", "mountpaths", env=control)
+    nobody(c, "config", "set", "--node", "t1", "log_level", "info", env=control)
+    nobody(c, "node", "maintenance", "start", "t1", env=control)
+    nobody(c, "node", "maintenance", "stop", "t1", env=control)
+    nobody(c, "cluster", "backup", os.path.join(c.dir, "backup.key"), env=control)
+    key = json.loads(nobody(c, "user", "key", "add", "root", "-o", "json", env=control).stdout)
+    nobody(c, "user", "key", "rm", "root", key["access_key"], env=control)
+    wrong = {"DFC_ACCESS_KEY": c.root.access, "DFC_SECRET_KEY": "x" * 40}
+    nobody(c, "user", "ls", "--control", c.control_url("p1"), env={**env, **wrong})
+    nobody(c, "bucket", "ls", env={**env, "DFC_CONTROL_ENDPOINT": c.control_url("p1")},
+           status=DENIED)
+
+
+def test_another_key_administers_nothing(c):
+    path = os.path.join(c.dir, "other.key")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
+        f.write("x" * 32)
+    for file, said in ((path, "not this cluster's"), ("", "cluster key")):
+        env = {"DFC_CLUSTER_KEY_FILE": file, "DFC_CONTROL_ENDPOINT": c.control_url("p1")}
+        check(said in nobody(c, "user", "ls", env=env, status=DENIED).stderr, f"by {file!r}")
+
+
 def test_refusals(c):
     check("dfcctl login" in nobody(c, "bucket", "ls", status=DENIED).stderr, "without a key")
     wrong = {"DFC_SECRET_KEY": "x" * 40}
