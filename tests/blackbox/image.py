@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 
 import namespaces
@@ -167,16 +168,29 @@ def test_the_cluster_comes_up_green(lab):
 
     def green():
         with contextlib.suppress(Failed):
-            return "green" in lab.in_container("p1", "dfcctl", "--endpoint", lab.url(80), "cluster",
-                                               "health")
+            return "green" in lab.in_container("p1", "dfcctl", "cluster", "health")
         return False
+
+    refused(lab)
+    lab.in_container("p1", "sh", "-c",
+                     f"dfcctl --endpoint {lab.url(80)} login --stdin </etc/dfc-root/root.key")
 
     wait_for(green, "a green cluster")
 
 
+def refused(lab):
+    """Without a proof, by proxy and target."""
+    for last in (80, 81):
+        try:
+            urllib.request.urlopen(lab.url(last) + "/v1/objects/b/photo", timeout=60)
+            raise Failed(f"{lab.url(last)} serves everybody")
+        except urllib.error.HTTPError as error:
+            equal(error.code, 401, lab.url(last))
+
+
 def test_it_keeps_objects_over_a_second_up(lab):
-    lab.in_container("p1", "dfcctl", "--endpoint", lab.url(80), "bucket", "create", "b", "--copies",
-                     "2")
+    lab.in_container("p1", "dfcctl", "bucket", "create", "b", "--copies", "2")
+    lab.in_container("p1", "dfcctl", "bucket", "grant", "b", "anonymous", "read,write")
     data = os.urandom(3 << 20)
     request = urllib.request.Request(
         lab.url(80) + "/v1/objects/b/photo?redirect=never", data, method="PUT")
@@ -191,6 +205,7 @@ def test_it_keeps_objects_over_a_second_up(lab):
         return None
 
     equal(wait_for(read, "the object after a second up"), data, "its bytes")
+    lab.in_container("p1", "dfcctl", "user", "show", "root")
 
 
 def test_containers_may_do_little(lab):
