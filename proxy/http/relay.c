@@ -365,10 +365,11 @@ static bool reads(const struct http_request *req)
     return http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
 }
 
-/* Could it be repeated after it was carried out?  A body that has begun to be sent could not. */
-static bool is_repeatable_change(const struct http_request *req, const struct relay *r)
+/* Could it be repeated after it was carried out?  A body that has begun to be sent could not; one
+ * of unknown length may be empty. */
+static bool is_repeatable_change(const struct http_request *req)
 {
-    return !reads(req) && (r->upload == NULL || http_content_length(req) == 0);
+    return !reads(req) && http_content_length(req) <= 0;
 }
 
 static const char *const *lines_of(const struct relay *r, struct http_request *req,
@@ -399,7 +400,7 @@ static struct relay *prepare(struct proxy *p, struct http_request *req, const ch
         .upload_length = http_content_length(req),
         .download = r->download,
         .to_public = true,
-        .once = is_repeatable_change(req, r),
+        .once = is_repeatable_change(req),
         .any_status_streams = true,
         .on_head = call_answered,
         .request_id = arena_strdup(r->arena, http_request_id(req)),

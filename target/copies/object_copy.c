@@ -311,7 +311,12 @@ static int copy_to_peer(struct object_copier *c, const struct object_copy *copy,
     struct header_lines h;
     header_lines_begin(&h);
     put_headers(&h, copy, from);
-    struct http_call call = {.method = HTTP_PUT, .url = url, .node = owner->id, .headers = h.lines};
+    struct http_call call = {.method = HTTP_PUT,
+                             .url = url,
+                             .node = owner->id,
+                             .headers = h.lines,
+                             .once =
+                                 !copy->moves && !copy->has_rule}; /* else a second is refused */
     int code = from->attr.size <= SENT_WHOLE_MAX ? send_whole(c, from, &call, err)
                                                  : send_stream(c, from, &call, err);
     header_lines_end(&h);

@@ -339,6 +339,41 @@ def test_a_commit_whose_answer_was_lost_is_not_written_again(c):
     s.end()
 
 
+def test_a_rename_whose_answer_was_lost_is_not_made_again(c):
+    """t2 writes the new name, and the connection dies before it can say so: t1, which leads the old
+    name, does not write the new one once more."""
+    s = Scene(c, "renamed", copies=2)
+    old, new = s.names("t1", "t2")[1], s.names("t2", "t1")[1]
+    s.arm(t2="copies.own=delay:1500")
+    s.put("one")
+    c.put(s.bucket, old, b"old").expect(200)
+    renames = s.in_background(s.rename, "t1", old, new)
+    wait_for(lambda: s.held("t1", new), "the new name at the other owner")
+    c.wires.reset([("t1", "t2")])
+    written = wait_for(lambda: s.held("t2", new), "the new name")
+    renames.result()
+    equal(s.held("t2", new), written, "the version of the new name")
+    s.end()
+
+
+def test_an_upload_of_nothing_is_not_streamed_twice(c):
+    """p1 does not know its length, and the connection to t1 dies before t1 can say that it is
+    written."""
+    s = Scene(c, "nothing", copies=2)
+    name, streamed = s.names("t1", "t2")[1], {"Dfc-Redirect": "never"}
+    s.arm(t1="copies.own=delay:1500")
+    s.put("one")
+    c.get(s.bucket, s.name, headers=streamed).expect(200)  # p1 keeps a connection to t1
+    c.http.close()
+    s.in_background(c.http.request, "PUT", s.url("p1", name), iter(()), streamed)
+    wait_for(lambda: s.held("t2", name), "the upload at the other owner")
+    c.wires.reset([("p1", "t1")])
+    written = wait_for(lambda: s.held("t1", name), "the upload")
+    s.background[-1].result()
+    equal(s.held("t1", name), written, "the version of the upload")
+    s.end()
+
+
 def test_a_write_over_one_in_doubt_is_more_than_that(c):
     """The others have a write that the acting owner has not, and the next one comes at once: two
     writes

@@ -277,11 +277,11 @@ class Scene:
             wait_for(lambda: self.held(target) is None, "the end of a tombstone",
                      3 * TOMBSTONE_SECONDS)
 
-    def held(self, target):
+    def held(self, target, name=None):
         """The version that it has."""
         there = next(n for n in self.c.get_json("/v1/cluster?what=smap")["nodes"]
                      if n["id"] == target)
-        url = f"{there['data_url']}/v1/held/{self.id}/{escape(self.name)}?dfcv=0.0"
+        url = f"{there['data_url']}/v1/held/{self.id}/{escape(name or self.name)}?dfcv=0.0"
         return self.c.member.request("GET", url).expect(200).json().get("version")
 
     # --- the end ---
