@@ -8,7 +8,7 @@
 #
 #   build/         gcc, release               every suite (`tree`: linters and the like, here alone)
 #   build-asan/    gcc, address + undefined   unit, sim, and the black-box tests fit for it
-#   build-tsan/    gcc, thread                unit, and the same black-box tests
+#   build-tsan/    gcc, thread                unit (programs with threads), and the same black-box tests
 #   build-fuzz/    clang, fuzzers             fuzz, for some seconds each
 #
 # --fast says which tests it chooses in tests/fast.py.
@@ -54,7 +54,8 @@ build() {
 }
 
 # run DIRECTORY MULTIPLIER meson-arguments...: results go to DIRECTORY/meson-logs, and are counted
-# at the end; what fails here does not keep the rest from running.
+# at the end; what fails here does not keep the rest from running.  `only`: names of tests; empty: all.
+only=()
 run() {
     local directory=$1 multiplier=$2
     shift 2
@@ -62,7 +63,7 @@ run() {
     local log=$directory/meson-logs/testlog.json late
     rm -f "$directory"/meson-logs/testlog*.json "$directory/meson-logs/again.json"
     meson test -C "$directory" --no-rebuild --print-errorlogs --timeout-multiplier "$multiplier" \
-        --num-processes "$jobs" "$@" || true
+        --num-processes "$jobs" "$@" "${only[@]}" || true
     logs+=("$log")
     mapfile -t late < <([ ! -s "$log" ] || python3 tests/tally.py --late "$log")
     if [ "${late[*]}" ]; then
@@ -87,12 +88,12 @@ run_long() {
 
 # The tests of what has changed since the branch left main, or since the last commit on main.
 run_fast() {
-    local base names
+    local base
     base=$(git merge-base HEAD origin/main 2>/dev/null) || base=HEAD
     [ "$base" != "$(git rev-parse HEAD)" ] || base=HEAD~1
-    mapfile -t names < <(meson introspect build --tests | python3 tests/fast.py "$base")
-    [ "${names[*]}" ] || fail "there is nothing to test since $base"
-    run build 1 "${names[@]}"
+    mapfile -t only < <(meson introspect build --tests | python3 tests/fast.py "$base")
+    [ "${only[*]}" ] || fail "there is nothing to test since $base"
+    run build 1
 }
 
 run_fuzzers() {
@@ -141,7 +142,9 @@ else
     done
     run build 1
     run build-asan 4 --suite unit --suite sim --suite blackbox-sanitized
+    mapfile -t only < <(meson introspect build-tsan --tests | python3 tests/threaded.py)
     run build-tsan 4 --suite unit --suite blackbox-sanitized
+    only=()
     jobs=$cores run build-fuzz 2 --suite fuzz
 fi
 exec python3 tests/tally.py tests/allowed-skips "${logs[@]}"

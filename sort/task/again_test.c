@@ -9,6 +9,7 @@
 
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "common/tsan.h"
 #include "io/file.h"
 #include "sort/testing/world.h"
 
@@ -119,7 +120,7 @@ static void sweep(struct again *a, enum sim_point point, bool stop, unsigned res
     config.restarts = restarts;
     config.trip = (struct sim_trip){.point = point, .nth = 1, .stop = stop};
     while (run_again(a, &config))
-        config.trip.nth += step;
+        config.trip.nth += step * TSAN_STRIDE;
     assert_true(config.trip.nth > 1);
 }
 
@@ -161,7 +162,7 @@ static void sweep_leaving(struct again *a, enum sim_point point, unsigned leaves
     config.leaves = leaves;
     config.trip = (struct sim_trip){.point = point, .nth = 1};
     while (run_again(a, &config))
-        config.trip.nth += step;
+        config.trip.nth += step * TSAN_STRIDE;
     assert_true(config.trip.nth > 1);
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/fault.h"
 #include "common/mem.h"
+#include "common/tsan.h"
 #include "io/file.h"
 #include "sort/testing/world.h"
 
@@ -26,7 +27,7 @@ static void failing_setup(struct failing *f, struct world *w, unsigned targets)
 /* Stop, or fail, at the n-th call of each function of the env, until there is no n-th call. */
 static void sweep_trips(struct failing *f, enum sim_point point, bool stop, uint64_t step)
 {
-    for (uint64_t nth = 1;; nth += step) {
+    for (uint64_t nth = 1;; nth += step * TSAN_STRIDE) {
         struct sim_config config = world_config(f->w, f->spec, f->targets);
         config.trip = (struct sim_trip){.point = point, .nth = nth, .stop = stop};
         struct error err = ERROR_INIT;

@@ -3,7 +3,7 @@
 was acknowledged is there, with the right bytes; what was deleted stays away; the list says what can
 be read; nothing unfinished is left in tmp/.
 
-DFC_ROUNDS (10) says how often; DFC_SEED repeats the clients' choices.
+DFC_ROUNDS (10; 5 with a sanitizer) says how often; DFC_SEED repeats the clients' choices.
 
 That it can fail is a test of its own, below: a target that does not write down which names it is
 about to
@@ -15,9 +15,9 @@ import os
 import random
 import threading
 
-from lib import Failed, check, equal, in_parallel, main, wait_for
+from lib import SANITIZED, Failed, check, equal, in_parallel, main, wait_for
 
-ROUNDS = int(os.environ.get("DFC_ROUNDS", 10))
+ROUNDS = int(os.environ.get("DFC_ROUNDS", 5 if SANITIZED else 10))
 SEED = int(os.environ.get("DFC_SEED", 0)) or random.randrange(1, 1 << 31)
 BUCKETS = {"kept": "sync", "loose": "async"}  # a killed process loses nothing of either
 CLIENTS = 6
