@@ -45,7 +45,7 @@ static int read_grant(struct reply *r, struct grant *out, struct dfc_error *err)
     struct error e = ERROR_INIT;
     const char *token = NULL;
     uint64_t expires_ms = 0;
-    int code = json_parse(buf_str(&r->text), r->text.len, &doc, &e);
+    int code = json_parse_secret(buf_str(&r->text), r->text.len, &doc, &e);
     if (code == 0)
         code = json_need_str(doc, "", "token", &token, &e);
     if (code == 0)

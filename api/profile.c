@@ -90,7 +90,7 @@ static int read_file(const char *path, json_t **doc, struct dfc_error *err)
         rc = read_text(fd, path, &text, err);
     if (rc != DFC_OK)
         return rc;
-    if (json_parse(text.data, text.len, doc, &e) != 0)
+    if (json_parse_secret(text.data, text.len, doc, &e) != 0)
         return failure_set(err, DFC_LOCAL, E_JSON, "'%s': %s", path, e.message);
     if (json_is_object(*doc))
         return DFC_OK;

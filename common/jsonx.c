@@ -57,7 +57,7 @@ int json_memory(const char *text, size_t len, size_t *bytes, struct error *err)
     return 0;
 }
 
-int json_parse(const char *text, size_t len, json_t **out, struct error *err)
+static int load(const char *text, size_t len, json_t **out, bool quotes, struct error *err)
 {
     if (len == 0)
         return error_set(err, E_JSON,
@@ -68,10 +68,24 @@ int json_parse(const char *text, size_t len, json_t **out, struct error *err)
         return code;
     json_error_t why;
     json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
-    if (value == NULL)
-        return error_set(err, E_JSON, "line %d, column %d: %s", why.line, why.column, why.text);
-    *out = value;
-    return 0;
+    if (value != NULL) {
+        *out = value;
+        return 0;
+    }
+    char *quoted = quotes ? NULL : strstr(why.text, " near '");
+    if (quoted != NULL)
+        *quoted = '\0';
+    return error_set(err, E_JSON, "line %d, column %d: %s", why.line, why.column, why.text);
+}
+
+int json_parse(const char *text, size_t len, json_t **out, struct error *err)
+{
+    return load(text, len, out, true, err);
+}
+
+int json_parse_secret(const char *text, size_t len, json_t **out, struct error *err)
+{
+    return load(text, len, out, false, err);
 }
 
 /* "field 'algorithm.kind' must be WHAT" */

@@ -24,6 +24,8 @@ int json_memory(const char *text, size_t len, size_t *bytes, struct error *err);
 /* Parse text; E_JSON with line and column.  Duplicate keys are refused.  E_TOO_LARGE, before
  * anything is parsed, by json_memory(). */
 int json_parse(const char *text, size_t len, json_t **out, struct error *err);
+/* The same of a text that has secrets: the message says where, and quotes nothing. */
+int json_parse_secret(const char *text, size_t len, json_t **out, struct error *err);
 /* A flag of jansson's dumps by which the value's numbers are as short as they can be and are read
  * back the same: 0.037, not 0.036999999999999998. */
 size_t json_precision(const json_t *value);

@@ -103,6 +103,22 @@ static void the_place_is_named(void **state)
     assert_string_equal(err.message, "line 3, column 8: invalid token near 'x'");
 }
 
+static void secrets_are_not_quoted(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"{\"a\" \"secret\"}", "{\"a\": \"secret", "[secret]",
+                                      "{\"secret\": 1, \"secret\": 2}", "[1] \"secret\""};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        json_t *value = NULL;
+        struct error err = ERROR_INIT;
+        assert_int_equal(json_parse_secret(bad[i], strlen(bad[i]), &value, &err), E_JSON);
+        assert_null(strstr(err.message, "secret"));
+        assert_non_null(strstr(err.message, "line 1, column "));
+        assert_int_equal(json_parse(bad[i], strlen(bad[i]), &value, &err), E_JSON);
+        assert_non_null(strstr(err.message, "secret"));
+    }
+}
+
 static void duplicate_keys_are_refused(void **state)
 {
     (void)state;
@@ -416,6 +432,7 @@ int main(void)
         cmocka_unit_test(texts_that_are_not_json),
         cmocka_unit_test(nothing_is_called_nothing),
         cmocka_unit_test(the_place_is_named),
+        cmocka_unit_test(secrets_are_not_quoted),
         cmocka_unit_test(duplicate_keys_are_refused),
         cmocka_unit_test(nesting_has_a_limit),
         cmocka_unit_test(getters_give_what_is_there),

@@ -21,7 +21,7 @@ static int parse_document(const char *text, size_t len, struct key_pair *out, st
 {
     _cleanup_json_ json_t *doc = NULL;
     const char *access, *secret;
-    int rc = json_parse(text, len, &doc, err);
+    int rc = json_parse_secret(text, len, &doc, err);
     if (rc == 0)
         rc = json_need_str(doc, "", "access_key", &access, err);
     if (rc == 0)

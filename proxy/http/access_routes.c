@@ -168,7 +168,7 @@ static void with_body(struct http_request *req, const char *data, size_t len,
 {
     _cleanup_json_ json_t *doc = NULL;
     struct error err = ERROR_INIT;
-    int r = json_parse(data, len, &doc, &err);
+    int r = json_parse_secret(data, len, &doc, &err);
     if (r == 0 && !json_is_object(doc))
         r = error_set(&err, E_JSON, "the body must be an object");
     if (r != 0 || run(req, doc, &err) != 0)

@@ -50,7 +50,7 @@ static void login_body(struct http_request *req, const char *data, size_t len)
     const struct user *user = NULL;
     struct error err = ERROR_INIT;
     struct proof_keys *keys = guard_keys(p->guard);
-    if (json_parse(data, len, &doc, &err) != 0 ||
+    if (json_parse_secret(data, len, &doc, &err) != 0 ||
         login_by_key(p->login, keys, &s->access, doc, now_ms, &user, &err) != 0)
         http_reply_error(req, &err);
     else

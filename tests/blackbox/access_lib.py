@@ -24,11 +24,15 @@ class GuardedCluster(Cluster):
 
     def __init__(self, **shape):
         super().__init__(**shape)
-        with open(os.path.join(self.node_dir("p1"), "root.json"), encoding="utf-8") as f:
+        with open(os.path.join(self.root_folder(), "root.json"), encoding="utf-8") as f:
             keys = json.load(f)
         with open(self.key_file, encoding="ascii") as f:
             self.key_text = f.readline().strip()
         self.root = Identity(self, keys["access_key"], keys["secret_key"])
+
+    def root_folder(self):
+        """Where the first primary has left root's keys."""
+        return self.node_dir("p1")
 
     def call(self, method, path, body=None, node="p1", headers=None, **options):
         """By root, where the call has no proof of its own."""
