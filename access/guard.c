@@ -32,7 +32,8 @@ enum via { VIA_NOTHING, VIA_TOKEN, VIA_REDIRECT, VIA_URL };
 struct caller {
     struct guard *guard;
     const struct http_request *req;
-    struct access_rate limit;          /* the user's; 0: none */
+    struct access_rate limit;          /* the user's; 0: none … */
+    uint64_t taken;                    /* … and the bytes that it has taken */
     const struct cluster_state *state; /* a reference, dropped when the request ends */
     const struct user *user;           /* the state's; NULL: anonymous */
     enum via via;
@@ -318,13 +319,28 @@ static int take_turn(struct http_request *req, struct caller *c, struct error *e
                      (unsigned long long)wait_ms);
 }
 
+/* Takes what has gone since the last time.  The milliseconds that the rest must wait. */
+static uint64_t take_bytes(struct caller *c)
+{
+    uint64_t gone = http_bytes(c->req), more = gone - c->taken;
+    c->taken = gone;
+    return rates_take_bytes(c->guard->rates, rate_id(c), &c->limit, more, clock_ms());
+}
+
+/* A stream beyond the rate is slowed down, not cut. */
+static enum http_pace pace(void *ctx, struct http_request *req)
+{
+    (void)ctx;
+    struct caller *c = http_caller(req);
+    if (c == NULL || c->limit.bytes == 0)
+        return HTTP_PACE_FREE;
+    return take_bytes(c) > 0 ? HTTP_PACE_WAIT : HTTP_PACE_GO;
+}
+
 static void end_call(void *arg)
 {
-    const struct caller *c = arg;
-    struct http_outcome outcome;
-    http_outcome(c->req, &outcome);
-    rates_take_bytes(c->guard->rates, rate_id(c), &c->limit, outcome.bytes_in + outcome.bytes_out,
-                     clock_ms());
+    struct caller *c = arg;
+    take_bytes(c);
     state_unref(c->state);
 }
 
@@ -461,7 +477,7 @@ int guard_new(const struct guard_config *config, struct guard **out, struct erro
     if (code != 0)
         return code;
     struct guard *g = xcalloc(1, sizeof *g);
-    g->hook = (struct http_guard){.open = open_route, .ctx = g, .asks_rights = true};
+    g->hook = (struct http_guard){.open = open_route, .pace = pace, .ctx = g, .asks_rights = true};
     g->state = config->state;
     g->redirect_ttl_ms = config->redirect_ttl_ms;
     g->keys = keys;

@@ -93,14 +93,15 @@ uint64_t rates_take_request(struct rates *r, const char *id, const struct access
     return wait_ms;
 }
 
-void rates_take_bytes(struct rates *r, const char *id, const struct access_rate *limit,
-                      uint64_t bytes, uint64_t now_ms)
+uint64_t rates_take_bytes(struct rates *r, const char *id, const struct access_rate *limit,
+                          uint64_t bytes, uint64_t now_ms)
 {
     if (limit->bytes == 0)
-        return;
+        return 0;
     pthread_mutex_lock(&r->lock);
-    rate_take_bytes(rate_of(r, id, now_ms), limit, bytes, now_ms);
+    uint64_t wait_ms = rate_take_bytes(rate_of(r, id, now_ms), limit, bytes, now_ms);
     pthread_mutex_unlock(&r->lock);
+    return wait_ms;
 }
 
 size_t rates_count(struct rates *r)

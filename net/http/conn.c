@@ -35,6 +35,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "net/http/conn_input.h"
+#include "net/http/conn_pace.h"
 #include "net/http/conn_wire.h"
 #include "net/http/head.h"
 #include "net/http/reactor_lists.h"
@@ -178,7 +179,7 @@ static enum conn_verdict conn_begin_request(struct conn *c, size_t len)
     c->proven = c->proven || c->req->proven;
     if (!c->proven && server_asks_for_proof(c->reactor->server))
         c->keep_alive = false; /* one request: a stranger holds no connection */
-    return CONN_AGAIN;
+    return conn_rests(c) ? CONN_WAIT : CONN_AGAIN;
 }
 
 static int conn_head_too_large(const struct conn *c, struct error *err)
@@ -461,6 +462,8 @@ void conn_run(struct conn *c)
 {
     enum conn_verdict verdict = CONN_AGAIN;
     c->budget = CONN_TURN_BYTES;
+    if (conn_rests(c))
+        return;
     conn_input_borrow(c);
     while (verdict == CONN_AGAIN && c->budget > 0)
         verdict = conn_step(c);

@@ -49,6 +49,8 @@ enum conn_verdict conn_input_read(struct conn *c)
     if (!c->readable || c->out.len > 0)
         return CONN_WAIT;
     size_t room = conn_make_room(c);
+    if (c->budget > 0 && room > c->budget)
+        room = c->budget;
     assert(room > 0);
     ssize_t n = wire_recv(c, c->in + c->in_len, room);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))

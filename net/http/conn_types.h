@@ -19,6 +19,7 @@ struct reactor;
 struct tls_session;
 
 enum {
+    REACTOR_REST_MS = 20, /* a connection that rests asks again after this */
     /* What one read of a socket can bring at most, and so what a connection may hold back. */
     REACTOR_INPUT_BYTES = 256 * 1024,
     REACTOR_EVENTS = 256, /* that one look at the sockets brings at most */
@@ -61,6 +62,7 @@ struct reactor {
     struct conn_list waiting; /* fresh ones that wait for one of these to end */
     struct conn_list live;    /* the others, the one that has been still for longest first */
     struct conn_list ready;   /* have more to do than one turn */
+    struct conn_list resting; /* may do nothing for now, the first to ask again first */
 
     pthread_mutex_t lock; /* guards what follows; taken after a request's */
     struct conn_list woken;
@@ -110,6 +112,8 @@ struct conn {
     bool spoke;           /* has begun a request: until then it is fresh */
     bool proven;          /* a request of it was signed */
     uint64_t ready_since; /* … from this round on */
+    bool is_resting;
+    uint64_t rests_since;
     uint64_t moved_ms;
     size_t budget; /* of this turn, in bytes */
 
@@ -144,5 +148,6 @@ struct conn {
     struct conn_list *list; /* fresh, shaking or live */
     struct conn_link live;
     struct conn_link ready;
+    struct conn_link resting;
     struct conn *next_message; /* woken or adopted */
 };

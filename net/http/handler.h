@@ -78,12 +78,22 @@ struct http_route {
     const char *errors;                 /* codes of error.def that are particular to the call */
 };
 
+/* May more of a request's bytes go now? */
+enum http_pace {
+    HTTP_PACE_FREE, /* as fast as they can */
+    HTTP_PACE_GO,   /* a few, then the next question */
+    HTTP_PACE_WAIT, /* none: the connection rests, and asks again soon */
+};
+
 /* Access control of a public listener. */
 struct http_guard {
     /* Asked once for each request, also for one without a route (http_route() is NULL): may its
      * caller do this?  What is wrong with its parameters is told only to a caller that may, and its
      * body has not been looked at.  0, or the code of the refusal. */
     int (*open)(void *ctx, struct http_request *req, struct error *err);
+    /* Or NULL.  Asked in the request's HTTP thread before each turn of its connection, body and
+     * reply alike; http_bytes() says what has gone.  (libmicrohttpd: not asked.) */
+    enum http_pace (*pace)(void *ctx, struct http_request *req);
     void *ctx;
     bool asks_rights; /* the listener then has operators' calls, too: NET_ADMIN */
 };
@@ -143,6 +153,8 @@ struct http_outcome {
     uint64_t bytes_in, bytes_out, ms;
 };
 void http_outcome(const struct http_request *req, struct http_outcome *out);
+/* Bytes of body and reply that have gone so far; in its HTTP thread. */
+uint64_t http_bytes(const struct http_request *req);
 /* Runs once when the request ends, whatever way; last registered first. */
 void http_on_end(struct http_request *req, void (*fn)(void *arg), void *arg);
 /* The connection is not closed for being idle while still(ctx) is true: for streams between nodes,

@@ -7,6 +7,8 @@
  * write to an eventfd when the thread does not know yet.  A connection that is asleep runs only by
  * the last, one that dozes by whatever comes first.
  *
+ * A connection that rests (conn_pace.h) is in a list of its own, and runs when its rest is over.
+ *
  * Timeouts count up to `read_ms`, the beginning of the last looks at the sockets that found all
  * their events.  So a thread that was not run for a while, or a process that was stopped, first
  * reads what its clients sent meanwhile. */
@@ -94,6 +96,14 @@ static void reactor_run_ready(struct reactor *r)
     }
 }
 
+static void reactor_run_rested(struct reactor *r)
+{
+    for (struct conn *c; (c = reactor_next_rested(r)) != NULL;) {
+        if (!c->is_ready && conn_rouse(c))
+            conn_run(c);
+    }
+}
+
 static void reactor_event(struct conn *c, uint32_t events)
 {
     if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
@@ -152,6 +162,8 @@ static int reactor_wait_ms(const struct reactor *r)
     uint64_t end = list_end(&r->live, r->timeout_ms);
     end = earlier(end, list_end(&r->fresh, reactor_head_timeout_ms(r)));
     end = earlier(end, list_end(&r->shaking, reactor_handshake_timeout_ms(r)));
+    if (r->resting.first != NULL)
+        end = earlier(end, r->resting.first->rests_since + REACTOR_REST_MS);
     if (end == UINT64_MAX)
         return -1;
     bool may_crowd = r->fresh.first != NULL || r->shaking.first != NULL;
@@ -210,6 +222,7 @@ static bool reactor_turn(struct reactor *r)
         reactor_take_messages(r);
     }
     reactor_run_ready(r);
+    reactor_run_rested(r);
     reactor_check_timeouts(r);
     return !messages || !reactor_stopping(r);
 }

@@ -17,6 +17,11 @@ static struct conn_link *ready_link(struct conn *c)
     return &c->ready;
 }
 
+static struct conn_link *resting_link(struct conn *c)
+{
+    return &c->resting;
+}
+
 typedef struct conn_link *link_fn(struct conn *c);
 
 static void list_append(struct conn_list *list, struct conn *c, link_fn *link)
@@ -165,8 +170,34 @@ void reactor_touch(struct reactor *r, struct conn *c)
     enter(r, c, &r->live);
 }
 
+/* It is the server that makes the peer wait: the idle time begins anew. */
+void reactor_rest(struct reactor *r, struct conn *c)
+{
+    reactor_touch(r, c);
+    c->is_resting = true;
+    c->rests_since = r->now_ms;
+    list_append(&r->resting, c, resting_link);
+}
+
+void reactor_rested(struct reactor *r, struct conn *c)
+{
+    if (c->is_resting)
+        list_remove(&r->resting, c, resting_link);
+    c->is_resting = false;
+}
+
+struct conn *reactor_next_rested(struct reactor *r)
+{
+    struct conn *c = r->resting.first;
+    if (c == NULL || r->now_ms < c->rests_since + REACTOR_REST_MS)
+        return NULL;
+    reactor_rested(r, c);
+    return c;
+}
+
 void reactor_forget(struct reactor *r, struct conn *c)
 {
+    reactor_rested(r, c);
     stop_waiting(r, c);
     leave(r, c);
     atomic_fetch_sub_explicit(&r->load, 1, memory_order_relaxed);

@@ -4,6 +4,7 @@
  *   shaking  is in the handshake of TLS; waiting: would be, but others have all slots for that
  *   live     has begun one; the one that has been still for longest first
  *   ready    has more to do than one turn
+ *   resting  has used up the rate of its caller (conn_pace.h)
  *   woken    by another thread; adopted: handed over by the accepting one
  *
  * reactor_post() and reactor_wake(): any thread; the others: the reactor's. */
@@ -26,6 +27,10 @@ void reactor_touch(struct reactor *r, struct conn *c);  /* it has made progress 
 void reactor_again(struct reactor *r, struct conn *c);  /* after all others that are ready */
 struct conn *
 reactor_next_ready(struct reactor *r); /* off the list; NULL: none of before this round */
+void reactor_rest(struct reactor *r, struct conn *c);   /* for REACTOR_REST_MS from now on … */
+void reactor_rested(struct reactor *r, struct conn *c); /* … or no more */
+/* Whose rest is over, off the list; or NULL. */
+struct conn *reactor_next_rested(struct reactor *r);
 void reactor_forget(struct reactor *r, struct conn *c);
 /* At this moment: of a fresh one; and of one in its handshake, SERVER_CROWDED_MS at most while all
  * slots are taken. */

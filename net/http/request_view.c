@@ -58,6 +58,11 @@ void http_outcome(const struct http_request *req, struct http_outcome *out)
                                  .ms = (clock_us() - req->began_us) / 1000};
 }
 
+uint64_t http_bytes(const struct http_request *req)
+{
+    return req->body.received + req->sent_bytes;
+}
+
 const char *http_path(const struct http_request *req)
 {
     return req->path;
