@@ -38,6 +38,17 @@ int exposure_of(const struct exposure_params *p, enum exposure *out, struct erro
     return 0;
 }
 
+int exposure_check_users(enum exposure ours, const char *node, size_t users, struct error *err)
+{
+    if (ours == EXPOSURE_AUTH || users == 0)
+        return 0;
+    return error_set(err, E_NODE_STATE,
+                     "proxy '%s' was started without --public-auth, and the cluster has users: "
+                     "start every node with --public-auth; or, to let everybody in, start them so, "
+                     "remove all users (dfcctl --control URL user rm), and start them without it",
+                     node);
+}
+
 int exposure_check_node(enum exposure ours, const char *node, const char *theirs, struct error *err)
 {
     bool they = strcmp(theirs, names[EXPOSURE_AUTH]) == 0, we = ours == EXPOSURE_AUTH;

@@ -54,11 +54,26 @@ static void test_nodes_ask_for_proof_alike(void **state)
     assert_int_equal(exposure_check_node(EXPOSURE_ANONYMOUS, "t1", "auth", &err), E_NODE_STATE);
 }
 
+static void test_a_cluster_with_users_is_locked(void **state)
+{
+    (void)state;
+    static const enum exposure open[] = {EXPOSURE_LOOPBACK, EXPOSURE_ANONYMOUS};
+    struct error err = ERROR_INIT;
+    assert_int_equal(exposure_check_users(EXPOSURE_AUTH, "p1", 3, &err), 0);
+    assert_int_equal(exposure_check_users(EXPOSURE_AUTH, "p1", 0, &err), 0);
+    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+        assert_int_equal(exposure_check_users(open[i], "p1", 0, &err), 0);
+        assert_int_equal(exposure_check_users(open[i], "p1", 3, &err), E_NODE_STATE);
+        assert_non_null(strstr(err.message, "has users: start every node with --public-auth"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_parameters_give_which_mode),
         cmocka_unit_test(test_nodes_ask_for_proof_alike),
+        cmocka_unit_test(test_a_cluster_with_users_is_locked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,11 +185,27 @@ static void collect(struct http_request *req,
 
 /* --- users ------------------------------------------------------------------------------------ */
 
+/* A cluster with users asks for proof: the first user of an open one would keep its primary from
+ * the next start. */
+static int need_lock(const struct http_request *req, struct error *err)
+{
+    const struct proxy *p = http_user(req);
+    if (p->guard != NULL)
+        return 0;
+    return error_set(
+        err, E_UNSUPPORTED,
+        "proxy '%s' was started without --public-auth, and users are for clusters with "
+        "access control: start all nodes with it",
+        p->id);
+}
+
 static int add_user(struct http_request *req, json_t *doc, struct error *err)
 {
     char id[USER_ID_CHARS + 1];
     const char *name;
-    int r = json_need_str(doc, "", "name", &name, err);
+    int r = need_lock(req, err);
+    if (r == 0)
+        r = json_need_str(doc, "", "name", &name, err);
     if (r != 0)
         return r;
     user_id_new(id);
@@ -243,7 +259,7 @@ static int change_grants(struct http_request *req, json_t *doc, struct error *er
     const char *action;
     struct command cmd = {.name = name, .patch = json_object_get(doc, "value")};
     int r;
-    if ((r = json_only_fields(doc, "", fields, err)) != 0 ||
+    if ((r = need_lock(req, err)) != 0 || (r = json_only_fields(doc, "", fields, err)) != 0 ||
         (r = json_need_str(doc, "", "action", &action, err)) != 0)
         return r;
     if (cmd.patch == NULL)

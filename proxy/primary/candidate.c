@@ -139,7 +139,8 @@ static int begin(struct proxy *p, uint64_t election, struct error *err)
 /* No time makes these good. */
 static bool is_final(int code)
 {
-    return code == E_WRONG_CLUSTER || code == E_STALE_MAP || code == E_CORRUPT || code == E_EXISTS;
+    return code == E_WRONG_CLUSTER || code == E_STALE_MAP || code == E_CORRUPT ||
+           code == E_EXISTS || code == E_NODE_STATE;
 }
 
 static void try_to_lead(struct candidate *c, uint64_t election)

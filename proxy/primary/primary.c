@@ -47,7 +47,9 @@ static void start_parts(void *arg)
 int primary_begin(struct proxy *p, const struct primary_base *base, uint64_t revision,
                   struct error *err)
 {
-    int r = proxy_client_new(p, p->loop, PROXY_CONNECTIONS_PER_HOST, &p->primary_client, err);
+    int r = exposure_check_users(p->exposure, p->id, base->state->access.user_count, err);
+    if (r == 0)
+        r = proxy_client_new(p, p->loop, PROXY_CONNECTIONS_PER_HOST, &p->primary_client, err);
     if (r != 0)
         return r;
     if ((r = begin_term(p, base, revision, err)) != 0) {

@@ -18,7 +18,8 @@ struct primary_base {
     bool next_epoch; /* somebody has decided that this is true, whatever nodes have seen later */
 };
 
-/* `revision` makes the term greater than those before in its epoch. */
+/* `revision` makes the term greater than those before in its epoch.  E_NODE_STATE: the cluster is
+ * locked, and this proxy would serve everybody (access/exposure.h). */
 int primary_begin(struct proxy *p, const struct primary_base *base, uint64_t revision,
                   struct error *err);
 /* Where it is primary.  When this returns everything that was under way there has ended. */

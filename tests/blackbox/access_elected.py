@@ -72,6 +72,22 @@ def test_a_proxy_that_leads_resets_root_once(c):
     equal(len(files(c)), 1, f"files with keys of root: {files(c)}")
 
 
+def test_a_proxy_without_the_flag_does_not_lead(c):
+    """Elected, it gives up, and serves nothing; one with the flag leads."""
+    leader, *_ = alive(c)
+    spare = next(p for p in c.nodes if p.startswith("p") and p != leader)
+    root = root_of(c)
+    for proxy in alive(c):
+        c.kill(proxy)
+    c.run("start", spare, "--arg=--public-auth=false", "--ready-seconds", "1", ok=False)
+    wait_for(lambda: "elected, but cannot be primary" in c.log(spare), "the refusal")
+    check("start every node with --public-auth" in c.log(spare), "the log says how")
+    c.bare("GET", "/v1/buckets", node=spare).expect(503, "not_ready", "--public-auth")
+    c.start(leader)
+    wait_for(lambda: root.login(leader).status == 200, "a primary with the flag")
+    c.kill(spare)
+
+
 def alive(c):
     return [n["name"] for n in c.status() if n["role"] == "proxy" and n["pid"] is not None]
 

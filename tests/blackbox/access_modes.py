@@ -3,7 +3,7 @@
 do not ask serve nothing."""
 
 from access_lib import GuardedCluster
-from lib import Cluster, check, main, wait_for
+from lib import Cluster, check, equal, main, wait_for
 
 OPEN = "--arg=--public-auth=false"
 CALLS = (("GET", "/v1/objects/b/o", None), ("PUT", "/v1/objects/b/new", b"y"),
@@ -42,6 +42,31 @@ def test_a_proxy_without_the_flag_serves_nothing(c):
     c.bare("GET", "/v1/buckets", node="p2").expect(401, "unauthorized")
 
 
+def test_a_primary_without_the_flag_does_not_start(c):
+    c.stop("p1")
+    before = len(c.log("p1"))
+    done = c.run("start", "p1", OPEN, ok=False)
+    check("ended" in done.stderr, f"it did not end: {done.stderr}")
+    check("start every node with --public-auth" in c.log("p1")[before:], "the log of p1")
+    check(c.state("p1") != "active", "it runs")
+    c.bare("GET", "/v1/objects/b/o", node="t1").expect(401, "unauthorized")
+    c.ended_by_test.add("p1")
+    c.start("p1")
+    c.get("b", "o").expect(200)
+
+
+def test_an_open_cluster_makes_no_users(_):
+    """Its primary would refuse the next start."""
+    c = Cluster(targets=1)
+    grant = {"action": "grant", "value": {"rights": ["read"], "bucket": "b"}}
+    for path, body in (("/v1/users", {"name": "ann"}), ("/v1/users/anonymous/grants", grant)):
+        c.administer("POST", path, body).expect(501, "not_supported", "--public-auth")
+    equal(c.get_json("/v1/cluster?what=state")["format"], 1, "format of the state")
+    c.kill("p1")
+    c.start("p1")
+    c.remove()
+
+
 def test_a_primary_with_the_flag_stops_those_without(_):
     c = Cluster(targets=1)
     c.create("b")
@@ -52,6 +77,7 @@ def test_a_primary_with_the_flag_stops_those_without(_):
     wait_for(lambda: c.call("GET", "/v1/objects/b/o", node="t1").status == 503, "t1 to stop")
     c.call("PUT", "/v1/objects/b/o", b"y", "t1").expect(503, "not_ready", "--public-auth")
     check("all nodes must agree" in c.log("t1"), "the log of t1")
+    c.administer("DELETE", "/v1/users/root").expect(204)  # the way back to an open cluster
     start_as_before(c, "p1")
     wait_for(lambda: c.call("GET", "/v1/objects/b/o", node="t1").status == 200, "t1 again")
     c.remove()
