@@ -1,0 +1,182 @@
+#include "s3/lifecycle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define LIFECYCLE(rules) "<LifecycleConfiguration>" rules "</LifecycleConfiguration>"
+#define RULE(inside) "<Rule>" inside "</Rule>"
+#define ON "<Status>Enabled</Status>"
+#define OFF "<Status>Disabled</Status>"
+#define FILTER(inside) "<Filter>" inside "</Filter>"
+#define PREFIX(text) "<Prefix>" text "</Prefix>"
+#define TAG(key, value) "<Tag><Key>" key "</Key><Value>" value "</Value></Tag>"
+#define DAYS(n) "<Expiration><Days>" n "</Days></Expiration>"
+#define FROM(date) "<Expiration><Date>" date "</Date></Expiration>"
+#define ABORT(n)                                              \
+    "<AbortIncompleteMultipartUpload><DaysAfterInitiation>" n \
+    "</DaysAfterInitiation></AbortIncompleteMultipartUpload>"
+
+enum { DAY = 86400, NOON = DAY / 2 };
+
+static enum s3_error parse(struct arena *a, const char *body, struct s3_lifecycle *l)
+{
+    return s3_lifecycle_parse(body, strlen(body), a, l, NULL);
+}
+
+static const struct s3_tags red = {.tags = (struct s3_tag[]){{"colour", "red"}, {"x", "y"}},
+                                   .count = 2};
+static const struct s3_tags blue = {.tags = (struct s3_tag[]){{"colour", "blue"}}, .count = 1};
+
+/* An object "logs/a" of 1000 bytes that was written on day 10 at noon. */
+static const struct row {
+    const char *rule;
+    int64_t now_s;
+    const struct s3_tags *tags;
+    enum s3_lifecycle_verdict verdict;
+} rows[] = {
+    {ON FILTER("") DAYS("3"), 14 * DAY, NULL, S3_LIFECYCLE_EXPIRE},
+    {ON FILTER("") DAYS("3"), 14 * DAY - 1, NULL, S3_LIFECYCLE_KEEP},
+    {OFF FILTER("") DAYS("3"), 90 * DAY, NULL, S3_LIFECYCLE_KEEP},
+    {ON PREFIX("logs/") DAYS("1"), 20 * DAY, NULL, S3_LIFECYCLE_EXPIRE},
+    {ON FILTER(PREFIX("log/")) DAYS("1"), 20 * DAY, NULL, S3_LIFECYCLE_KEEP},
+    {ON FILTER(PREFIX("logs/abc")) DAYS("1"), 20 * DAY, NULL, S3_LIFECYCLE_KEEP},
+    {ON FILTER("<ObjectSizeGreaterThan>999</ObjectSizeGreaterThan>") DAYS("1"), 20 * DAY, NULL,
+     S3_LIFECYCLE_EXPIRE},
+    {ON FILTER("<ObjectSizeGreaterThan>1000</ObjectSizeGreaterThan>") DAYS("1"), 20 * DAY, NULL,
+     S3_LIFECYCLE_KEEP},
+    {ON FILTER("<ObjectSizeLessThan>1001</ObjectSizeLessThan>") DAYS("1"), 20 * DAY, NULL,
+     S3_LIFECYCLE_EXPIRE},
+    {ON FILTER("<ObjectSizeLessThan>1000</ObjectSizeLessThan>") DAYS("1"), 20 * DAY, NULL,
+     S3_LIFECYCLE_KEEP},
+    {ON FILTER(TAG("colour", "red")) DAYS("1"), 20 * DAY, NULL, S3_LIFECYCLE_NEEDS_TAGS},
+    {ON FILTER(TAG("colour", "red")) DAYS("1"), 11 * DAY, NULL, S3_LIFECYCLE_KEEP},
+    {ON FILTER(TAG("colour", "red")) DAYS("1"), 20 * DAY, &red, S3_LIFECYCLE_EXPIRE},
+    {ON FILTER(TAG("colour", "red")) DAYS("1"), 20 * DAY, &blue, S3_LIFECYCLE_KEEP},
+    {ON FILTER("<And>" PREFIX("logs/") TAG("colour", "red") TAG("x", "z") "</And>") DAYS("1"),
+     20 * DAY, &red, S3_LIFECYCLE_KEEP},
+    {ON FILTER("") FROM("1970-01-21"), 20 * DAY, NULL, S3_LIFECYCLE_EXPIRE},
+    {ON FILTER("") FROM("1970-01-21T00:00:00Z"), 20 * DAY - 1, NULL, S3_LIFECYCLE_KEEP},
+    {ON FILTER("") ABORT("1"), 90 * DAY, NULL, S3_LIFECYCLE_KEEP},
+};
+
+static void what_becomes_of_an_object(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        _cleanup_arena_ struct arena *a = arena_new(1024);
+        struct s3_lifecycle l;
+        const struct s3_lifecycle_rule *rule = NULL;
+        const struct s3_lifecycle_now now = {.now_s = rows[i].now_s, .day_s = DAY};
+        const struct s3_lifecycle_object object = {
+            .key = "logs/a", .size = 1000, .modified_s = 10 * DAY + NOON, .tags = rows[i].tags};
+        assert_int_equal(parse(a, arena_printf(a, LIFECYCLE(RULE("%s")), rows[i].rule), &l), S3_OK);
+        enum s3_lifecycle_verdict verdict = s3_lifecycle_object(&l, &object, &now, &rule);
+        if (verdict != rows[i].verdict)
+            fail_msg("row %zu: %d", i, verdict);
+        assert_int_equal(rule != NULL, verdict == S3_LIFECYCLE_EXPIRE);
+    }
+}
+
+/* A rule without tags decides although another one would need them. */
+static void any_rule_is_enough(void **unused)
+{
+    (void)unused;
+    _cleanup_arena_ struct arena *a = arena_new(1024);
+    struct s3_lifecycle l;
+    const struct s3_lifecycle_now now = {.now_s = 90 * DAY, .day_s = DAY};
+    const struct s3_lifecycle_object object = {.key = "k"};
+    const struct s3_lifecycle_rule *rule = NULL;
+    assert_int_equal(parse(a,
+                           LIFECYCLE(RULE("<ID>a</ID>" ON FILTER(TAG("t", "")) DAYS("1"))
+                                         RULE("<ID>b</ID>" ON FILTER("") DAYS("80"))),
+                           &l),
+                     S3_OK);
+    assert_int_equal(s3_lifecycle_object(&l, &object, &now, &rule), S3_LIFECYCLE_EXPIRE);
+    assert_string_equal(rule->id, "b");
+}
+
+static void uploads_are_aborted(void **unused)
+{
+    (void)unused;
+    _cleanup_arena_ struct arena *a = arena_new(1024);
+    struct s3_lifecycle l;
+    struct s3_lifecycle_now now = {.now_s = 9 * DAY, .day_s = DAY};
+    assert_int_equal(parse(a, LIFECYCLE(RULE(ON FILTER(PREFIX("u/")) ABORT("7"))), &l), S3_OK);
+    assert_true(s3_lifecycle_aborts(&l, "u/x", DAY + NOON, &now));
+    assert_false(s3_lifecycle_aborts(&l, "v/x", DAY + NOON, &now));
+    now.now_s--;
+    assert_false(s3_lifecycle_aborts(&l, "u/x", DAY + NOON, &now));
+}
+
+static void what_is_written_is_what_was_read(void **unused)
+{
+    (void)unused;
+    _cleanup_arena_ struct arena *a = arena_new(1024);
+    _cleanup_buf_ struct buf out = BUF_INIT;
+    struct s3_lifecycle l;
+    static const char body[] = LIFECYCLE(RULE(
+        "<ID>a</ID>" FILTER("<And>" PREFIX("p") "<ObjectSizeGreaterThan>1"
+                                                "</ObjectSizeGreaterThan>" TAG("k", "v") "</And>")
+            ON DAYS("2")) RULE(PREFIX("") OFF FROM("2030-01-31T00:00:00Z") ABORT("1"))
+                                             RULE(FILTER("") ON ABORT("3")));
+    assert_int_equal(parse(a, body, &l), S3_OK);
+    s3_lifecycle_document(&l, &out);
+    const char *inside = strstr(buf_str(&out), "<Rule>");
+    assert_non_null(inside);
+    assert_string_equal(inside, strstr(body, "<Rule>"));
+}
+
+static void documents_that_are_refused(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *rules;
+        enum s3_error error;
+    } bad[] = {
+        {"", S3_MALFORMED_XML},
+        {RULE(ON FILTER("")), S3_MALFORMED_XML},
+        {RULE(FILTER("") DAYS("1")), S3_MALFORMED_XML},
+        {RULE("<Status>on</Status>" DAYS("1")), S3_MALFORMED_XML},
+        {RULE(ON DAYS("1") FROM("2030-01-01")), S3_MALFORMED_XML},
+        {RULE(ON DAYS("1") DAYS("1")), S3_MALFORMED_XML},
+        {RULE(ON DAYS("1") FILTER("<Tag><Key>a</Key></Tag>")), S3_MALFORMED_XML},
+        {RULE(ON DAYS("1") FILTER("text")), S3_MALFORMED_XML},
+        {RULE(ON DAYS("1") "<Then>x</Then>"), S3_MALFORMED_XML},
+        {RULE(ON DAYS("0")), S3_INVALID_ARGUMENT},
+        {RULE(ON DAYS("-1")), S3_INVALID_ARGUMENT},
+        {RULE(ON FROM("2030-02-30")), S3_INVALID_ARGUMENT},
+        {RULE(ON FROM("2030-01-01T12:00:00Z")), S3_INVALID_ARGUMENT},
+        {RULE(ON FROM("soon")), S3_INVALID_ARGUMENT},
+        {RULE("<ID>a</ID>" ON DAYS("1")) RULE("<ID>a</ID>" ON DAYS("2")), S3_INVALID_ARGUMENT},
+        {RULE(ON ABORT("1") FILTER(TAG("a", "b"))), S3_INVALID_REQUEST},
+        {RULE(ON DAYS("1") FILTER("<And><ObjectSizeGreaterThan>5</ObjectSizeGreaterThan>"
+                                  "<ObjectSizeLessThan>6</ObjectSizeLessThan></And>")),
+         S3_INVALID_REQUEST},
+        {RULE(ON DAYS("1") FILTER(TAG("aws:a", "b"))), S3_INVALID_TAG},
+        {RULE(ON "<Transition><Days>1</Days></Transition>"), S3_NOT_IMPLEMENTED},
+        {RULE(ON "<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker>"
+                 "</Expiration>"),
+         S3_NOT_IMPLEMENTED},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        _cleanup_arena_ struct arena *a = arena_new(1024);
+        struct s3_lifecycle l;
+        enum s3_error e = parse(a, arena_printf(a, LIFECYCLE("%s"), bad[i].rules), &l);
+        if (e != bad[i].error)
+            fail_msg("row %zu: %s", i, s3_error_code(e));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_becomes_of_an_object),
+        cmocka_unit_test(any_rule_is_enough),
+        cmocka_unit_test(uploads_are_aborted),
+        cmocka_unit_test(what_is_written_is_what_was_read),
+        cmocka_unit_test(documents_that_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
