@@ -1,0 +1,142 @@
+#include "s3/list.h"
+
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/parse.h"
+#include "s3/xml_write.h"
+
+static const char *or_empty(const char *text)
+{
+    return text != NULL ? text : "";
+}
+
+enum s3_error s3_list_ask(const struct s3_query *q, bool is_v2, struct s3_list_asked *out,
+                          struct s3_failure *why)
+{
+    const char *max_keys = s3_query_get(q, "max-keys");
+    const char *encoding = s3_query_get(q, "encoding-type");
+    const char *owner = s3_query_get(q, "fetch-owner");
+    uint64_t max = S3_LIST_KEYS_MAX;
+    *out = (struct s3_list_asked){
+        .prefix = or_empty(s3_query_get(q, "prefix")),
+        .delimiter = or_empty(s3_query_get(q, "delimiter")),
+        .after = or_empty(s3_query_get(q, is_v2 ? "start-after" : "marker")),
+        .token = is_v2 ? s3_query_get(q, "continuation-token") : NULL,
+        .is_v2 = is_v2,
+        .is_url_encoded = encoding != NULL,
+        .with_owner = !is_v2 || (owner != NULL && strcmp(owner, "true") == 0)};
+    if (max_keys != NULL && (parse_u64(max_keys, &max, NULL) != 0 || max > INT32_MAX))
+        return s3_fail(why, S3_INVALID_ARGUMENT, "max-keys must be a number from 0 to %d",
+                       INT32_MAX);
+    if (encoding != NULL && strcmp(encoding, "url") != 0)
+        return s3_fail(why, S3_INVALID_ARGUMENT, "encoding-type must be url");
+    if (out->token != NULL && *out->token == '\0')
+        return s3_fail(why, S3_INVALID_ARGUMENT, "The continuation-token is empty");
+    out->max_keys = max < S3_LIST_KEYS_MAX ? (unsigned)max : S3_LIST_KEYS_MAX;
+    return S3_OK;
+}
+
+static void put_time(struct buf *out, const char *name, int64_t ms)
+{
+    char text[32];
+    time_t s = (time_t)(ms / 1000);
+    struct tm tm;
+    gmtime_r(&s, &tm);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+    buf_printf(out, "<%s>%s.%03dZ</%s>", name, text, (int)(ms % 1000), name);
+}
+
+static void put_owner(struct buf *out, const char *id, const char *name)
+{
+    xml_put_open(out, "Owner");
+    xml_put_element(out, "ID", id);
+    xml_put_element(out, "DisplayName", name);
+    xml_put_close(out, "Owner");
+}
+
+/* A text that encoding-type=url holds for: keys, prefixes, delimiter, markers. */
+static void put_name(struct buf *out, const struct s3_list_asked *asked, const char *element,
+                     const char *name)
+{
+    _cleanup_buf_ struct buf escaped = BUF_INIT;
+    if (asked->is_url_encoded)
+        buf_put_url_escaped(&escaped, name, strlen(name), "/");
+    xml_put_element(out, element, asked->is_url_encoded ? buf_str(&escaped) : name);
+}
+
+static void put_v1(struct buf *out, const struct s3_list_asked *asked, const struct s3_list *list)
+{
+    put_name(out, asked, "Marker", asked->after);
+    if (list->next != NULL)
+        put_name(out, asked, "NextMarker", list->next);
+}
+
+static void put_v2(struct buf *out, const struct s3_list_asked *asked, const struct s3_list *list)
+{
+    xml_put_number(out, "KeyCount", list->entry_count + list->prefix_count);
+    if (*asked->after != '\0')
+        put_name(out, asked, "StartAfter", asked->after);
+    if (asked->token != NULL)
+        xml_put_element(out, "ContinuationToken", asked->token);
+    if (list->next != NULL)
+        xml_put_element(out, "NextContinuationToken", list->next);
+}
+
+static void put_entry(struct buf *out, const struct s3_list_asked *asked,
+                      const struct s3_list *list, const struct s3_list_entry *entry)
+{
+    xml_put_open(out, "Contents");
+    put_name(out, asked, "Key", entry->key);
+    put_time(out, "LastModified", entry->modified_ms);
+    buf_puts(out, "<ETag>&quot;");
+    xml_put_text(out, entry->etag);
+    buf_puts(out, "&quot;</ETag>");
+    xml_put_number(out, "Size", entry->size);
+    if (asked->with_owner)
+        put_owner(out, list->owner_id, list->owner_name);
+    xml_put_element(out, "StorageClass", "STANDARD");
+    xml_put_close(out, "Contents");
+}
+
+void s3_list_document(const struct s3_list_asked *asked, const struct s3_list *list,
+                      struct buf *out)
+{
+    xml_put_root(out, "ListBucketResult", XML_S3_NAMESPACE);
+    xml_put_element(out, "Name", list->bucket);
+    put_name(out, asked, "Prefix", asked->prefix);
+    if (*asked->delimiter != '\0')
+        put_name(out, asked, "Delimiter", asked->delimiter);
+    if (asked->is_url_encoded)
+        xml_put_element(out, "EncodingType", "url");
+    xml_put_number(out, "MaxKeys", asked->max_keys);
+    xml_put_bool(out, "IsTruncated", list->next != NULL);
+    if (asked->is_v2)
+        put_v2(out, asked, list);
+    else
+        put_v1(out, asked, list);
+    for (size_t i = 0; i < list->entry_count; i++)
+        put_entry(out, asked, list, &list->entries[i]);
+    for (size_t i = 0; i < list->prefix_count; i++) {
+        xml_put_open(out, "CommonPrefixes");
+        put_name(out, asked, "Prefix", list->prefixes[i]);
+        xml_put_close(out, "CommonPrefixes");
+    }
+    xml_put_close(out, "ListBucketResult");
+}
+
+void s3_list_buckets_document(const struct s3_list_bucket *buckets, size_t count,
+                              const char *owner_id, const char *owner_name, struct buf *out)
+{
+    xml_put_root(out, "ListAllMyBucketsResult", XML_S3_NAMESPACE);
+    put_owner(out, owner_id, owner_name);
+    xml_put_open(out, "Buckets");
+    for (size_t i = 0; i < count; i++) {
+        xml_put_open(out, "Bucket");
+        xml_put_element(out, "Name", buckets[i].name);
+        put_time(out, "CreationDate", buckets[i].created_ms);
+        xml_put_close(out, "Bucket");
+    }
+    xml_put_close(out, "Buckets");
+    xml_put_close(out, "ListAllMyBucketsResult");
+}
