@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster/command/parts.h"
+#include "cluster/documents/layout.h"
 #include "cluster/documents/settings.h"
 #include "common/mem.h"
 
@@ -48,6 +49,21 @@ struct cluster_state *command_next_access(const struct cluster_state *s, const s
 
 /* --- settings -------------------------------------------------------------------------------- */
 
+/* While objects move, targets keep them for as long as the lists of all proxies rely on. */
+static int check_keep(const struct cluster_state *s, const struct cluster_config *next,
+                      struct error *err)
+{
+    struct cluster_settings before;
+    struct cluster_settings after;
+    cluster_settings_get(&s->config, &before);
+    cluster_settings_get(next, &after);
+    if (layout_is_settled(&s->smap) || before.rebalance_keep == after.rebalance_keep)
+        return 0;
+    return error_set(err, E_JOB_STATE,
+                     "rebalance_keep cannot change while objects move: repeat it after the "
+                     "rebalance");
+}
+
 static int apply_config_set(const struct cluster_state *s, const struct command *cmd,
                             const struct cluster_state **next, struct error *err)
 {
@@ -66,6 +82,10 @@ static int apply_config_set(const struct cluster_state *s, const struct command 
         config_with(&s->config, cmd->name, cmd->text, &c);
     else
         config_without(&s->config, cmd->name, &c);
+    if ((r = check_keep(s, &c, err)) != 0) {
+        document_unref(c.memory);
+        return r;
+    }
     struct cluster_state *made = state_next(s);
     document_unref(made->config.memory);
     made->config = c;
@@ -86,7 +106,7 @@ static int check_restore(const struct cluster_state *s, const struct command *cm
                          "the documents have changed meanwhile: buckets are at version %llu, "
                          "settings at %llu",
                          (unsigned long long)s->bmd.version, (unsigned long long)s->config.version);
-    return 0;
+    return check_keep(s, &cmd->restored->config, err);
 }
 
 /* What the document calls `then` is there now, if it is: by its id, or with the one that an earlier

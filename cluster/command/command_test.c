@@ -1,6 +1,7 @@
 /* Terms, nodes and settings; every command in every kind of state. */
 #include "cluster/testing/command_fixture.h"
 
+#include "cluster/documents/layout.h"
 #include "cluster/testing/random_command.h"
 
 static void a_term_begins_with_its_primary(void **unused)
@@ -207,6 +208,29 @@ static void settings_are_checked_and_go_back(void **unused)
     assert_refused(s, (struct command){.kind = CMD_CONFIG_SET, .name = "nothing"}, E_NOT_FOUND);
 }
 
+static void what_lists_rely_on_stays_while_objects_move(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    struct command set = {.kind = CMD_CONFIG_SET, .name = "rebalance_keep", .text = "1m"};
+    apply(&s, set);
+    apply(&s,
+          (struct command){.kind = CMD_BUCKET_CREATE, .name = "a", .props = &bucket_props_default});
+    struct node more = t1;
+    more.id = "t2";
+    apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &more, .fresh = true});
+    assert_false(layout_is_settled(&s->smap));
+    assert_unchanged(s, set);
+    set.text = "5s";
+    assert_refused(s, set, E_JOB_STATE);
+    set.text = NULL;
+    assert_refused(s, set, E_JOB_STATE);
+    apply(&s, (struct command){.kind = CMD_CONFIG_SET, .name = "rebalance_rate", .text = "1MiB"});
+    apply(&s, (struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
+    apply(&s, set);
+    assert_null(config_get(&s->config, "rebalance_keep"));
+}
+
 /* --- every command, in every kind of state --------------------------------------------------- */
 
 static uint64_t parts_changed(const struct cluster_state *a, const struct cluster_state *b)
@@ -276,6 +300,7 @@ int main(void)
         cmocka_unit_test(a_node_is_removed_only_when_it_is_away),
         cmocka_unit_test(a_limit_holds_for_nodes),
         cmocka_unit_test(settings_are_checked_and_go_back),
+        cmocka_unit_test(what_lists_rely_on_stays_while_objects_move),
         cmocka_unit_test(commands_are_pure_idempotent_and_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,13 +30,14 @@
 
 #include "cluster/documents/smap.h"
 
-enum {
-    LAYOUTS_MAX = 16,
-    /* What is in its new place stays in its old one for so long … */
-    LAYOUT_KEEP_MS = 10000,
-    /* … and a page of a list is read within this (proxy/http/list_merge.h says what follows). */
-    LAYOUT_PAGE_MS = 5000,
-};
+enum { LAYOUTS_MAX = 16 };
+
+/* What is in its new place stays in its old one for keep_ms (the setting rebalance_keep), and a
+ * page of a list is read within this (proxy/http/list_merge.h says what follows). */
+static inline uint64_t layout_page_ms(uint64_t keep_ms)
+{
+    return keep_ms / 2;
+}
 
 /* The map that follows `old` by a command: does it change who owns?  Then `next` says since when,
  * and remembers the old set (with `remember`).  E_OVERLOAD where it would remember more than

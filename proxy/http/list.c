@@ -11,6 +11,7 @@
 #include "cluster/props/backend.h"
 #include "cluster/placement/lag.h"
 #include "cluster/documents/layout.h"
+#include "cluster/documents/settings.h"
 #include "cluster/members/location.h"
 #include "cluster/placement/owners.h"
 #include "cluster/placement/quorum.h"
@@ -127,7 +128,9 @@ static bool is_whole(const struct listing *l)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(l->proxy->state);
     bool moves = l->moving || s->smap.placed != l->placed || !layout_is_settled(&s->smap);
-    return !moves || clock_ms() - l->begun_ms <= LAYOUT_PAGE_MS;
+    struct cluster_settings settings;
+    cluster_settings_get(&s->config, &settings);
+    return !moves || clock_ms() - l->begun_ms <= layout_page_ms(settings.rebalance_keep);
 }
 
 static void listing_reply(struct listing *l)

@@ -13,8 +13,8 @@
  * whose names have the least version.
  *
  * Why nothing falls between the pages of two targets while objects are moved from one to the other.
- * The questions of one page are asked within LAYOUT_PAGE_MS (list.c), or it is begun anew.  An
- * object leaves its old place only LAYOUT_KEEP_MS, which is longer, after it is in the new one
+ * The questions of one page are asked within layout_page_ms() (list.c), or it is begun anew.  An
+ * object leaves its old place only rebalance_keep, which is longer, after it is in the new one
  * (cluster/documents/layout.h).  Had a page asked the new place before the object came, and the old
  * one after it went, it would have taken longer than that.  No target is left out either: one that
  * knows later owners than the proxy refuses to answer (stale_map), and the page is begun anew, too.

@@ -65,7 +65,7 @@ static void keep(struct run *run, uint64_t bucket_id, const char *name, const st
     struct kept *k = xcalloc(1, sizeof *k + strlen(name) + 1);
     k->bucket_id = bucket_id;
     k->version = *v;
-    k->due_ms = clock_ms() + LAYOUT_KEEP_MS;
+    k->due_ms = clock_ms() + run->settings.rebalance_keep;
     memcpy(k->name, name, strlen(name) + 1);
     pthread_mutex_lock(&run->lock);
     *run->newest = k;

@@ -292,6 +292,7 @@ def settled(c):
 def test_a_target_joins_under_load(c):
     create(c, "moves", 2)
     setting(c, "rebalance_delay", "0s")
+    setting(c, "rebalance_keep", "2s")
     still = {f"s{i}": b"still %d" % i for i in range(20)}
     for name, body in still.items():
         put(c, "moves", name, body)

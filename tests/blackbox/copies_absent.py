@@ -105,6 +105,7 @@ def test_a_mountpath_is_given_up_while_the_target_runs(c):
 
 def test_others_stand_in_for_one_in_maintenance_that_does_not_answer(c):
     setting(c, "rebalance_delay", "0s")
+    setting(c, "rebalance_keep", "2s")
     c.kill("t2")
     maintenance(c, "start", force=True)
     wait_for(lambda: c.get_json("/v1/buckets/b")["protection"] == "degraded", "the loss to be seen",

@@ -105,6 +105,7 @@ def wait_whole(c):
 def begin(c, buckets=BUCKETS):
     setting(c, "repair_delay", "0s")
     setting(c, "rebalance_delay", "0s")
+    setting(c, "rebalance_keep", "2s")
     for bucket, props in buckets.items():
         c.create(bucket, **props)
     write_all(c, 1, buckets)

@@ -103,6 +103,7 @@ def test_one_that_joins_leaves_them_to_the_job(c):
     strays = strays_at(c, "t2", "more")
     check(strays, "none lies there")
     setting(c, "rebalance_delay", "0s")
+    setting(c, "rebalance_keep", "2s")
     c.add_target()
     wait_for(lambda: not settled(c), "moves")
     wait_for(lambda: settled(c), "the end of the moves", 300)

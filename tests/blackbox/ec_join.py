@@ -95,6 +95,7 @@ def some_of(targets):
 
 def test_slices_move_to_a_target_that_joins(c):
     setting(c, "rebalance_delay", "100ms")
+    setting(c, "rebalance_keep", "2s")
     create(c, "b")
     create(c, "written")
     bodies, written, old = fill(c, "b"), {}, c.targets()

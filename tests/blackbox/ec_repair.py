@@ -146,6 +146,7 @@ def wait_told(c, node):
 def test_a_put_does_not_leave_a_slice_on_a_target_that_leaves(c):
     """It is told to between the first byte and the last; the owners stay as they are."""
     setting(c, "rebalance_delay", "100ms")
+    setting(c, "rebalance_keep", "2s")
     body = one_object(c, "late")
     number = c.get_json("/v1/buckets/late")["id"]
     owners = {t for t in c.targets() for p in c.object_files(t) if f"/obj/{number}/" in p}

@@ -27,6 +27,7 @@ def test_prepare(c):
     c.create("b")
     c.name, c.first = "n", c.owner("b", "n")
     setting(c, "rebalance_delay", "100ms")
+    setting(c, "rebalance_keep", "2s")
     setting(c, "rebalance", "off")
     c.away = lambda: maintenance(c, c.first, "start")
     c.back = lambda: maintenance(c, c.first, "stop")

@@ -24,6 +24,7 @@ def state_in_map(c, node):
 
 def test_fill(c):
     setting(c, "rebalance_delay", "300ms")
+    setting(c, "rebalance_keep", "2s")
     c.create("b", durability="async")
     c.create("w")
     in_parallel(lambda name: store(c, "b", name), NAMES)

@@ -40,6 +40,7 @@ def copy_job(c, bucket, names, prefix):
 def test_buckets(c):
     setting(c, "repair_delay", "0s")
     setting(c, "rebalance_delay", "0s")
+    setting(c, "rebalance_keep", "2s")
     c.encoded = []  # names of objects with a Content-Encoding
     c.objects = {}  # what is there: {(bucket, name): Meta}
     for bucket, props in BUCKETS.items():

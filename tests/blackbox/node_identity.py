@@ -255,8 +255,9 @@ def rebalanced(c, action, name):
 
 def test_clocks_that_are_an_hour_off_change_nothing(c):
     """Versions count, and not times: the later write wins wherever it was made, also over moves."""
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "rebalance_delay",
-                                  "value": "100ms"}).expect(200)
+    for name, value in (("rebalance_delay", "100ms"), ("rebalance_keep", "2s")):
+        c.call("PUT", "/v1/cluster",
+               {"action": "setconfig", "name": name, "value": value}).expect(200)
     with clocks(c, p1=HOUR_BEHIND, t1=HOUR_AHEAD, t2=HOUR_BEHIND):
         overwrite_all(c, "ahead")
         c.create("clock")

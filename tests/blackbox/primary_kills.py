@@ -269,6 +269,7 @@ def test_prepare(c):
     print(f"        DFC_SEED={SEED}", flush=True)
     c.create("load")
     setting(c, "rebalance_delay", "100ms")
+    setting(c, "rebalance_keep", "2s")
 
 
 def test_the_primary_is_killed_under_load(c):

@@ -54,6 +54,7 @@ def mountpaths(c):
 
 def test_what_a_resilver_moves_is_found(c):
     setting(c, "rebalance_delay", "0s")
+    setting(c, "rebalance_keep", "2s")
     goes = fill(c)
     names = c.names("b")
     c.stop(T)

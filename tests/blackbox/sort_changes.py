@@ -78,6 +78,8 @@ def reference(c):
 
 
 def test_inputs(c):
+    c.call("PUT", "/v1/cluster",
+           {"action": "setconfig", "name": "rebalance_keep", "value": "2s"}).expect(200)
     c.create("in", durability="async")
     c.create("out")
     for i in range(SHARDS):
