@@ -40,6 +40,10 @@ def put(c, bucket, name, body=BODY):
     return reply.status == 200
 
 
+def rename(c, bucket, name, new_name):
+    c.object("POST", bucket, name, {"action": "rename", "name": new_name}).expect(204)
+
+
 def is_refused(c, bucket, targets, body=BODY):
     """Writes of new objects are, by each of these targets."""
     asked = set()
@@ -103,17 +107,19 @@ def test_clients_fill_it_and_no_more(c):
     wait_for(lambda: is_refused(c, "b", c.targets()), "every target refuses")
     becomes(c, "b", len(stored), len(stored) * SIZE)
     equal(sorted(c.names("b")), sorted(stored), "names")
+    rename(c, "b", stored.pop(), "renamed")
+    stored.append("renamed")
     for name in stored:  # what does not grow
         check(put(c, "b", name, b"y" * SIZE), "an overwrite of the same size is refused")
         check(put(c, "b", name, b""), "a smaller one is refused")
     becomes(c, "b", len(stored), 0)
     wait_for(lambda: put(c, "b", stored[0]), "an object grows into the room that there is")
-    c.object("POST", "b", stored[1], {"action": "rename", "name": "renamed"}).expect(204)
-    in_parallel(lambda name: c.object("DELETE", "b", name).expect(204), stored[2:])
-    becomes(c, "b", 2, SIZE)
+    in_parallel(lambda name: c.object("DELETE", "b", name).expect(204), stored[1:])
+    becomes(c, "b", 1, SIZE)
     wait_for(lambda: put(c, "b", next(NAMES)), "there is room again")
     c.call("PUT", "/v1/buckets/b", {"action": "setprops", "value": {"quota_objects": 3}}).expect(200)
     wait_for(lambda: not put(c, "b", next(NAMES)), "the number of objects is bounded, too")
+    check(put(c, "b", stored[0], BODY + b"more"), "an object that grows is no new one")
     c.call("PUT", "/v1/buckets/b", {
         "action": "setprops", "value": {"quota_objects": 0, "quota_bytes": 0}}).expect(200)
     for _ in range(OBJECTS):
@@ -191,8 +197,9 @@ def test_copies_count_once(c):
     for _ in range(10):
         check(put(c, "two", next(NAMES)), "there is room")
     becomes(c, "two", 10, 10 * SIZE)
-    fill_whole(c, "two")
+    stored = fill_whole(c, "two")
     wait_for(lambda: is_refused(c, "two", c.targets()), "every leader refuses")
+    rename(c, "two", stored[0], "renamed")
 
 
 def test_slices_count_once(c):
@@ -202,6 +209,8 @@ def test_slices_count_once(c):
     becomes(c, "cut", 2, (2 << 20) + 10)
     wait_for(lambda: is_refused(c, "cut", c.targets(), b"l" * (2 << 20)), "a second does not fit")
     check(put(c, "cut", "large", b"m" * (2 << 20)), "an overwrite fits")
+    rename(c, "cut", "large", "renamed")
+    becomes(c, "cut", 2, (2 << 20) + 10)
 
 
 def fails(c, job_id, bucket):
