@@ -7,31 +7,41 @@ import re
 import time
 
 from access_lib import GuardedCluster, accessref, make_user
-from lib import check, equal, main
+from lib import check, equal, main, raw_exchange
 
-PARAMETERS = {"bucket": "b", "object": "o", "id": "job-0", "name": "nobody", "access": "A" * 20}
+PARAMETERS = {"bucket": "b", "bucket_id": "1", "object": "o", "id": "job-0", "key": "A" * 20}
 NODES = ("p1", "t1")
 
 
-def tables(c):
-    """(node, row) of all calls that public listeners have."""
+def all_rows(c):
     for node in NODES:
         for row in c.call("GET", "/v1/api", node=node).expect(200).json()["routes"]:
-            if "public" in row["listeners"]:
-                yield node, row
+            yield node, row
+
+
+def tables(c):
+    """(node, row) of all calls that public listeners have: administration, too, which is in the
+    tables of the control listeners.  What only nodes call has no right that a user can have."""
+    return [(node, row) for node, row in all_rows(c)
+            if "public" in row["listeners"] or row["right"] != "node"]
 
 
 def path_of(row):
     def value(match):
-        return PARAMETERS[match.group(1)]
+        return PARAMETERS.get(match.group(1), "nobody")
     return re.sub(r"\{(\w+)(?:\.\.\.)?\}", value, row["path"])
+
+
+def ask(c, node, method, path, headers=None, body=None):
+    """On the public port, what c.call() would send to the control port, too."""
+    return c.http.request(method, c.url(node) + path, body, headers, follow=False)
 
 
 def each(c, headers, judge, query="?no_such_parameter=1"):
     """Each call by this proof, with a parameter and a body that no call takes."""
     for node, row in tables(c):
         body = None if row["method"] in ("GET", "HEAD") else b"{no JSON"
-        reply = c.bare(row["method"], path_of(row) + query, body, node, headers, follow=False)
+        reply = ask(c, node, row["method"], path_of(row) + query, headers, body)
         judge(f"{node} {row['name']}", row, reply)
 
 
@@ -57,7 +67,9 @@ def now():
 
 def test_every_row_has_a_right(c):
     rows = list(tables(c))
-    check(len(rows) > 30, f"only {len(rows)} rows")
+    names = {row["name"] for _, row in rows}
+    check(len(rows) > 60, f"only {len(rows)} rows")
+    check({"cluster_action", "documents_get", "object_put"} <= names, f"{names}")
     open_rows = {row["name"] for _, row in rows if row["right"] == "none"}
     equal(open_rows, {"health_get", "health", "auth_token"}, "rows without a right")
     check(all(row["right"] not in ("unset", "node") for _, row in rows), f"{rows}")
@@ -100,15 +112,20 @@ def test_without_the_right(c):
     each(c, nobody.headers(), judge)
 
 
-def test_with_the_right(c):
-    """One user for each right, who has no other."""
-    cluster = ("see", "jobs", "operate", "users", "create")
-    for right in sorted({row["right"] for _, row in tables(c)} - {"none", "any"}):
-        grant = {"rights": [right]} if right in cluster else {"rights": [right], "bucket": "b"}
-        user = make_user(c, f"only-{right}", [grant])
+def right_of(row):
+    """With its scope: the right "admin" is one of a bucket, and another one of the cluster."""
+    return row["right"], "{bucket" in row["path"]
 
-        def judge(what, row, reply, wanted=right):
-            if row["right"] == wanted:
+
+def test_with_the_right(c):
+    """One user for each right, who has no other; but admin of the cluster, who has all."""
+    rights = {right_of(row) for _, row in tables(c) if row["right"] not in ("none", "any")}
+    for right, of_bucket in sorted(rights):
+        grant = {"rights": [right], "bucket": "b"} if of_bucket else {"rights": [right]}
+        user = make_user(c, f"only-{right}-{of_bucket}".lower(), [grant])
+
+        def judge(what, row, reply, wanted=(right, of_bucket)):
+            if wanted in (right_of(row), ("admin", False)):
                 check(reply.status not in (401, 403), f"{what} with '{wanted}': {reply!r}")
             elif row["right"] not in ("none", "any"):
                 equal(reply.status, 403, f"{what} with '{wanted}': {reply!r}")
@@ -123,14 +140,67 @@ def test_unknown_paths_ask_for_a_proof(c):
         c.call("GET", "/v1/nowhere", node=node).expect(404, "no_such_route")
 
 
+# A body of 1 GiB, or of no end, of which little comes; the client may wait to be told to go on.
+BODIES = ("Content-Length: 1073741824\r\nExpect: 100-continue\r\n\r\n",
+          "Content-Length: 1073741824\r\n\r\n{",
+          "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n",
+          "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\nFFFFFF\r\n{")
+
+
 def test_a_body_is_not_waited_for(c):
-    """Its length is announced, and none of it comes."""
-    import lib
-    for node in NODES:
+    """The refusal is the first that comes, and no 100."""
+    blind = make_user(c, "blind", []).headers()["Authorization"]
+    wanted = (("", 401, "unauthorized"), ("Authorization: Bearer x\r\n", 401, "unauthorized"),
+              (f"Authorization: {blind}\r\n", 403, "access_denied"))
+    for node, row in tables(c):
+        if row["right"] in ("none", "any") or row["method"] in ("GET", "HEAD"):
+            continue
+        for proof, status, code in wanted:
+            head = (f"{row['method']} {path_of(row)} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                    f"Content-Type: application/json\r\n{proof}")
+            for body in BODIES:
+                reply = raw_exchange(c.address(node), (head + body).encode())
+                check(reply is not None, f"{node} {row['name']}: no reply to {body!r}")
+                reply.expect(status, code)
+
+
+def test_a_login_is_no_way_to_fill_the_memory(c):
+    """The only call with a body that asks for no proof."""
+    head = ("POST /v1/auth/token HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            "Content-Type: application/json\r\n")
+    for body in BODIES[:2]:
+        raw_exchange(c.address("p1"), (head + body).encode()).expect(413)
+    chunks = "Transfer-Encoding: chunked\r\n\r\n" + ("10000\r\n" + "x" * 65536 + "\r\n") * 64
+    raw_exchange(c.address("p1"), (head + chunks).encode()).expect(413)
+
+
+def test_methods_that_no_row_has(c):
+    """They tell nobody which methods there are."""
+    for node, row in tables(c):
+        for method in ("HEAD", "OPTIONS", "PATCH", "TRACE"):
+            if method == row["method"] and row["right"] == "none":
+                continue
+            reply = ask(c, node, method, path_of(row))
+            equal(reply.status, 401, f"{node} {method} {row['path']}: {reply!r}")
+            check("Allow" not in reply.headers, f"{node} {method} {row['path']}: {reply!r}")
+
+
+def test_ports_between_nodes_take_no_token(c):
+    """Not even that of root, nor a redirect's proof: they ask for the cluster key."""
+    asked = set()
+    for node, row in all_rows(c):
+        if row["open"]:
+            continue
         host, port = c.address(node)
-        head = (f"PUT /v1/objects/b/o HTTP/1.1\r\nHost: {host}:{port}\r\n"
-                "Content-Length: 1000000\r\nExpect: 100-continue\r\n\r\n")
-        lib.raw_exchange((host, port), head.encode()).expect(401, "unauthorized")
+        for net, at in (("control", port + 1), ("data", port + 2)):
+            if net not in row["listeners"] or (net == "data" and node == "p1"):
+                continue
+            body = None if row["method"] in ("GET", "HEAD") else b"{}"
+            reply = c.http.request(row["method"], f"http://{host}:{at}{path_of(row)}", body,
+                                   c.root.headers(), follow=False)
+            equal(reply.status, 401, f"{node} {net} {row['name']}: {reply!r}")
+            asked.add((node, net))
+    equal(asked, {("p1", "control"), ("t1", "control"), ("t1", "data")}, "listeners")
 
 
 def test_actions_of_a_bucket_ask_for_their_rights(c):
