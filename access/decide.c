@@ -30,6 +30,20 @@ static bool owns(const struct user *user, const struct access_question *q)
            strcmp(q->owner, user->id) == 0;
 }
 
+static struct access_decision by_grants(const struct access *doc, const struct user *user,
+                                        const struct access_question *q)
+{
+    struct access_question whole = *q;
+    if (q->right == RIGHT_ADMIN) {
+        whole.key = "";
+        whole.key_len = 0;
+    }
+    const struct grant *grant = find_grant(&user->grants, &whole);
+    if (grant != NULL)
+        return (struct access_decision){true, RULE_GRANT, NULL, grant};
+    return by_roles(doc, user, &whole);
+}
+
 struct access_decision access_decide(const struct access *doc, const struct user *user,
                                      const struct access_question *q)
 {
@@ -45,10 +59,7 @@ struct access_decision access_decide(const struct access *doc, const struct user
         return (struct access_decision){true, RULE_OPEN, NULL, NULL};
     if (owns(user, q))
         return (struct access_decision){true, RULE_OWNER, NULL, NULL};
-    const struct grant *grant = find_grant(&user->grants, q);
-    if (grant != NULL)
-        return (struct access_decision){true, RULE_GRANT, NULL, grant};
-    return by_roles(doc, user, q);
+    return by_grants(doc, user, q);
 }
 
 static void put_grant(const struct grant *g, char *text, size_t size)

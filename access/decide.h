@@ -6,7 +6,8 @@
  *   4. a grant of the user, then of one of the roles, gives it: yes
  *   5. no
  *
- * The right `admin` on the cluster includes all other rights. */
+ * The right `admin` on the cluster includes all other rights.  That of a bucket is of the bucket as
+ * a whole, whatever key is asked about: a grant with a prefix does not give it. */
 #pragma once
 
 #include <stdbool.h>

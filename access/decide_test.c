@@ -29,6 +29,8 @@ static const char document[] =
     "\"img/\"}]},"
     "{\"id\": \"00112233445566778899aabbccddee08\", \"name\": \"keeper\","
     " \"grants\": [{\"rights\": [\"admin\"], \"bucket\": \"train-a\"}]},"
+    "{\"id\": \"00112233445566778899aabbccddee0b\", \"name\": \"part-keeper\","
+    " \"grants\": [{\"rights\": [\"admin\"], \"bucket\": \"train-a\", \"prefix\": \"img/\"}]},"
     "{\"id\": \"00112233445566778899aabbccddee09\", \"name\": \"nothing\"},"
     "{\"id\": \"00112233445566778899aabbccddee0a\", \"name\": \"anonymous\", \"kind\": "
     "\"anonymous\","
@@ -96,6 +98,8 @@ static void test_rights(void **state)
         {"keeper", "train-a", "", B(ADMIN)},
         {"keeper", "train-b", "", 0},
         {"keeper", NULL, NULL, 0},
+        {"part-keeper", "train-a", "img/1", 0}, /* administration is of the bucket as a whole */
+        {"part-keeper", "train-a", NULL, 0},
         {"nothing", "train-a", "img/1", 0},
         {"nothing", NULL, NULL, 0},
         {NULL, "train-a", "img/1", 0},

@@ -235,12 +235,9 @@ static int identify(struct http_request *req, struct caller *c, struct error *er
 
 /* --- may they --------------------------------------------------------------------------------- */
 
-/* Administration is of the bucket as a whole: a grant with a prefix does not give it. */
 static struct access_decision decide(const struct caller *c, enum right right, const char *bucket,
                                      const char *key, struct access_question *q)
 {
-    if (right == RIGHT_ADMIN)
-        key = "";
     const struct bucket *b = bucket != NULL ? bmd_bucket(&c->state->bmd, bucket) : NULL;
     *q = (struct access_question){.right = right,
                                   .bucket = bucket,

@@ -7,10 +7,11 @@
 #include "xaction/download_spec.h"
 #include "xaction/objects_spec.h"
 
+/* Also of no names, the reply would tell whether the bucket exists. */
 static int ask_names(struct http_request *req, enum right right, const char *bucket,
                      const struct objects_spec *spec, struct error *err)
 {
-    int code = 0;
+    int code = guard_ask(req, right, bucket, NULL, err);
     for (size_t i = 0; i < spec->name_count && code == 0; i++)
         code = guard_ask(req, right, bucket, spec->names[i], err);
     return code;

@@ -284,9 +284,25 @@ def test_buckets_that_one_may_not_list_are_not_there(c):
                    for b in ("elsewhere", "elsewhere2"))
     equal(there["message"].replace("elsewhere", ""), gone["message"].replace("elsewhere2", ""),
           "what is said of a bucket that is there, and of one that is not")
+    starter = make_user(c, "act-starter", [{"rights": ["jobs"]}])
+    nothing = {"list": [], "allow_empty": True}
+    for action, right in (("delete", "delete"), ("evict", "delete"), ("prefetch", "read")):
+        for bucket in ("elsewhere", "elsewhere2"):
+            starter.call("POST", f"/v1/buckets/{bucket}", {"action": action, "value": nothing}
+                         ).expect(403, "access_denied", f"'{right}'")
     some.call("GET", "/v1/objects/acts?prefix=x/y").expect(200)
     some.call("GET", "/v1/objects/acts?prefix=y").expect(403, "access_denied", "'list'")
     some.call("GET", "/v1/objects/acts").expect(403, "access_denied", "'list'")
+
+
+def test_a_grant_on_a_prefix_gives_no_administration(c):
+    """Neither by the guard nor in what is explained."""
+    keeper = make_user(c, "keeper", [{"rights": ["admin"], "bucket": "acts", "prefix": "x/"}])
+    keeper.call("PUT", "/v1/buckets/acts", {"action": "setprops", "value": {"validate": "open"}}
+                ).expect(403, "access_denied", "'admin'")
+    for of in ("", "&object=x/y"):
+        said = c.call("GET", f"/v1/auth/explain?user=keeper&right=admin&bucket=acts{of}")
+        equal(said.expect(200).json()["allowed"], False, f"explained {of}")
 
 
 def test_a_login_is_good_once_and_for_minutes(c):
