@@ -11,6 +11,7 @@
 #include "api/identity.h"
 #include "api/profile.h"
 #include "api/signer.h"
+#include "api/token_cache.h"
 #include "api/uri.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -30,6 +31,7 @@ struct dfc_client {
     struct retry_policy retry;
     struct signer *signer;
     struct identity *identity; /* or NULL */
+    struct token_cache tokens; /* of its key */
     char *user_agent;
     char *ca_file; /* or NULL */
     bool insecure;
@@ -101,11 +103,9 @@ static void endpoints_done(struct endpoints *e)
     free(e->list);
 }
 
-static int client_endpoints(struct dfc_client *c, const char *list, struct dfc_error *err)
+static const char *endpoints_or_default(const char *list)
 {
-    if (list == NULL || list[0] == '\0')
-        list = "http://127.0.0.1:8080";
-    return endpoints_parse(list, &c->endpoints, err);
+    return list != NULL && list[0] != '\0' ? list : "http://127.0.0.1:8080";
 }
 
 static int client_controls(struct dfc_client *c, const char *option, struct dfc_error *err)
@@ -128,6 +128,24 @@ static int client_identify(struct dfc_client *c, const struct dfc_client_options
     return rc;
 }
 
+/* An earlier client's token. */
+static void client_recall(struct dfc_client *c, const struct dfc_client_options *o,
+                          const char *endpoints)
+{
+    struct kept_token kept;
+    if (!o->keep_token || o->insecure || c->identity == NULL ||
+        identity_secret(c->identity) == NULL)
+        return;
+    token_cache_init(&c->tokens, endpoints, identity_access(c->identity),
+                     identity_secret(c->identity));
+    uint64_t now_ms = (uint64_t)clock_wall_ms();
+    if (!token_cache_get(&c->tokens, now_ms, &kept))
+        return;
+    uint64_t left_ms = kept.renew_ms > now_ms ? kept.renew_ms - now_ms : 0;
+    identity_recall(c->identity, kept.text, clock_ms() + left_ms);
+    secret_free(kept.text);
+}
+
 /* Where the cluster is, whom it must be certified by, and as whom to call it. */
 static int client_reach(struct dfc_client *c, const struct dfc_client_options *o,
                         struct dfc_error *err)
@@ -140,10 +158,15 @@ static int client_reach(struct dfc_client *c, const struct dfc_client_options *o
         return rc;
     const char *ca_file = client_value(o->ca_file, "DFC_CA_FILE", p.ca_file);
     c->ca_file = ca_file != NULL && ca_file[0] != '\0' ? xstrdup(ca_file) : NULL;
-    rc = client_endpoints(c, endpoints != NULL ? endpoints : p.endpoints, err);
+    endpoints = endpoints_or_default(endpoints != NULL ? endpoints : p.endpoints);
+    rc = endpoints_parse(endpoints, &c->endpoints, err);
     if (rc == DFC_OK)
         rc = client_controls(c, o->control_endpoints, err);
-    return rc == DFC_OK ? client_identify(c, o, &p, err) : rc;
+    if (rc == DFC_OK)
+        rc = client_identify(c, o, &p, err);
+    if (rc == DFC_OK)
+        client_recall(c, o, endpoints);
+    return rc;
 }
 
 static struct dfc_client *client_new(const struct dfc_client_options *o)
@@ -214,6 +237,7 @@ void dfc_client_close(struct dfc_client *c)
     free(c->ca_file);
     signer_free(c->signer);
     identity_free(c->identity);
+    token_cache_done(&c->tokens);
     if (c->wake_fd >= 0)
         close(c->wake_fd);
     pthread_mutex_destroy(&c->lock);
@@ -297,6 +321,11 @@ bool client_pause(struct dfc_client *c, uint64_t ms)
 struct signer *client_signer(const struct dfc_client *c)
 {
     return c->signer;
+}
+
+const struct token_cache *client_tokens(const struct dfc_client *c)
+{
+    return &c->tokens;
 }
 
 const char *const *client_control_endpoints(const struct dfc_client *c)

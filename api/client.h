@@ -30,6 +30,8 @@ bool client_pause(struct dfc_client *c, uint64_t ms);
 struct signer *client_signer(const struct dfc_client *c); /* of administration (signer.h) */
 /* Control listeners that were named, NULL at the end; NULL: none. */
 const char *const *client_control_endpoints(const struct dfc_client *c);
+/* Where tokens are kept; without a path: nowhere. */
+const struct token_cache *client_tokens(const struct dfc_client *c);
 struct identity *client_identity(const struct dfc_client *c); /* NULL: anonymous */
 uint32_t client_connect_timeout_ms(const struct dfc_client *c);
 const char *client_ca_file(const struct dfc_client *c); /* NULL: the system's authorities */

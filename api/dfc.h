@@ -112,6 +112,10 @@ struct dfc_client_options {
      * environment's DFC_PROFILE; without it the file's current one, unless the endpoints that are
      * named are others than its own.  "": none. */
     const char *profile;
+    /* Tokens are kept in $XDG_CACHE_HOME/dfc, without it in ~/.cache/dfc (mode 0600), so that the
+     * next client with the same key and endpoints needs no login; not with `insecure`.  A token
+     * that the cluster refuses is dropped.  dfc_profile_remove() drops those of its key. */
+    bool keep_token;
     bool insecure; /* any certificate is taken, so that anybody can pose as the cluster */
 };
 

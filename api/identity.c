@@ -113,6 +113,12 @@ const char *identity_secret(const struct identity *id)
     return id->secret;
 }
 
+void identity_recall(struct identity *id, const char *token, uint64_t renew_ms)
+{
+    id->token = xprintf("Bearer %s", token);
+    id->renew_ms = renew_ms;
+}
+
 /* ---- one login for all threads ---- */
 
 /* With the lock held.  Threads that wait share what the round brings, also its failure: a wrong

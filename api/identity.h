@@ -37,6 +37,9 @@ void identity_free(struct identity *id); /* NULL is fine */
 const char *identity_access(const struct identity *id);
 const char *identity_secret(const struct identity *id);
 
+/* A token of an earlier client, without "Bearer ", for the first call; renewed as below. */
+void identity_recall(struct identity *id, const char *token, uint64_t renew_ms);
+
 /* READY: *token is "Bearer …", to be freed with secret_free().  FAILED: *failure. */
 enum identity_step identity_token(struct identity *id, char **token,
                                   struct identity_failure *failure);

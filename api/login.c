@@ -3,6 +3,7 @@
 #include <openssl/crypto.h>
 
 #include "api/failure.h"
+#include "api/token_cache.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/auth/login_proof.h"
@@ -11,6 +12,8 @@
 #include "common/rng.h"
 
 enum { NONCE_BYTES = 16 };
+
+static const char bearer[] = "Bearer ";
 
 /* What a login brings. */
 struct grant {
@@ -33,13 +36,24 @@ static char *request_text(const struct identity *id)
 }
 
 /* Where the clocks differ by more than the token's life, its end is told by a 401. */
-static uint64_t renewal_of(uint64_t expires_ms)
+static uint64_t renewal_of(uint64_t expires_ms, uint64_t now_ms)
 {
-    uint64_t now_ms = (uint64_t)clock_wall_ms();
     return expires_ms > now_ms ? clock_ms() + (expires_ms - now_ms) / 5 * 4 : UINT64_MAX;
 }
 
-static int read_grant(struct reply *r, struct grant *out, struct dfc_error *err)
+/* For the next client. */
+static void keep(const struct dfc_client *c, const char *token, uint64_t expires_ms,
+                 uint64_t now_ms)
+{
+    if (expires_ms <= now_ms)
+        return;
+    const struct kept_token kept = {(char *)token, now_ms + (expires_ms - now_ms) / 5 * 4,
+                                    expires_ms};
+    token_cache_put(client_tokens(c), now_ms, &kept);
+}
+
+static int read_grant(const struct dfc_client *c, struct reply *r, struct grant *out,
+                      struct dfc_error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
     struct error e = ERROR_INIT;
@@ -56,7 +70,9 @@ static int read_grant(struct reply *r, struct grant *out, struct dfc_error *err)
         return failure_common(err, DFC_FAILED, &e);
     if (token[strcspn(token, " \r\n")] != '\0')
         return failure_set(err, DFC_FAILED, E_JSON, "the token that the cluster gave is malformed");
-    *out = (struct grant){xprintf("Bearer %s", token), renewal_of(expires_ms)};
+    uint64_t now_ms = (uint64_t)clock_wall_ms();
+    *out = (struct grant){xprintf("Bearer %s", token), renewal_of(expires_ms, now_ms)};
+    keep(c, token, expires_ms, now_ms);
     return DFC_OK;
 }
 
@@ -76,7 +92,7 @@ static enum exchange_end ask(const struct identity *id, struct dfc_client *c, st
     if (end != EXCHANGE_REPLIED)
         return end;
     if (reply.status == 200)
-        return read_grant(&reply, out, err) == DFC_OK ? EXCHANGE_REPLIED : EXCHANGE_STOPPED;
+        return read_grant(c, &reply, out, err) == DFC_OK ? EXCHANGE_REPLIED : EXCHANGE_STOPPED;
     failure_reply(err, reply.status, reply.text.data, reply.text.len);
     return reply.status == 429 || reply.status == 503 ? EXCHANGE_UNSENT : EXCHANGE_STOPPED;
 }
@@ -110,8 +126,10 @@ bool login_refused(struct dfc_client *c, const char *token, const struct reply *
     struct identity *id = client_identity(c);
     const char *header =
         reply->status == 401 ? headers_get(&reply->headers, "WWW-Authenticate") : NULL;
-    if (identity_secret(id) == NULL || header == NULL || strncmp(header, "Bearer ", 7) != 0)
+    if (identity_secret(id) == NULL || header == NULL ||
+        strncmp(header, bearer, strlen(bearer)) != 0)
         return false;
     identity_drop(id, token);
+    token_cache_drop(client_tokens(c), token + strlen(bearer));
     return true;
 }

@@ -1,21 +1,16 @@
 /* dfc_profile_*, and what clients read. */
 #include "api/profile.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <openssl/crypto.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "api/failure.h"
+#include "api/private_file.h"
 #include "api/secret.h"
+#include "api/token_cache.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
-
-enum { FILE_MAX = 1 << 20 };
 
 #define NAME_DEFAULT "default"
 
@@ -35,61 +30,16 @@ char *dfc_profile_path(void)
 
 /* ---- reading ---- */
 
-/* Of the file that was opened, so that nobody can put another one in its place. */
-static int check_file(int fd, const char *path, struct dfc_error *err)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return failure_errno(err, errno, "look at '%s'", path);
-    if (!S_ISREG(st.st_mode))
-        return failure_set(err, DFC_LOCAL, E_INVALID, "'%s' is not a file", path);
-    if (st.st_uid != geteuid())
-        return failure_set(err, DFC_LOCAL, E_INVALID, "'%s' belongs to another user", path);
-    if ((st.st_mode & 077) != 0)
-        return failure_set(err, DFC_LOCAL, E_INVALID,
-                           "the mode of '%s' is %03o, and it has secrets: chmod 600", path,
-                           (unsigned)(st.st_mode & 0777));
-    return DFC_OK;
-}
-
-static int read_text(int fd, const char *path, struct buf *out, struct dfc_error *err)
-{
-    buf_reserve(out, FILE_MAX + 1);
-    while (out->len <= FILE_MAX) {
-        ssize_t n = read(fd, out->data + out->len, FILE_MAX + 1 - out->len);
-        if (n < 0 && errno != EINTR)
-            return failure_errno(err, errno, "read '%s'", path);
-        if (n == 0)
-            return DFC_OK;
-        out->len += n > 0 ? (size_t)n : 0;
-    }
-    return failure_set(err, DFC_LOCAL, E_TOO_LARGE, "'%s' is larger than %d bytes", path, FILE_MAX);
-}
-
-static void wipe(struct buf *text)
-{
-    if (text->data != NULL)
-        OPENSSL_cleanse(text->data, text->len);
-    buf_done(text);
-}
-
 /* *doc is NULL where there is no file. */
 static int read_file(const char *path, json_t **doc, struct dfc_error *err)
 {
-    _cleanup_(wipe)
+    _cleanup_(private_text_wipe)
     struct buf text = BUF_INIT;
     struct error e = ERROR_INIT;
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     *doc = NULL;
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return DFC_OK;
-    if (fd < 0)
-        return failure_errno(err, errno, "open '%s'", path);
-    int rc = check_file(fd, path, err);
-    if (rc == DFC_OK)
-        rc = read_text(fd, path, &text, err);
+    int rc = private_file_read(path, &text, err);
     if (rc != DFC_OK)
-        return rc;
+        return rc == DFC_NOT_FOUND ? DFC_OK : rc;
     if (json_parse_secret(text.data, text.len, doc, &e) != 0)
         return failure_set(err, DFC_LOCAL, E_JSON, "'%s': %s", path, e.message);
     if (json_is_object(*doc))
@@ -153,47 +103,11 @@ void profile_done(struct profile *p)
 
 /* ---- writing ---- */
 
-static int make_directories(const char *path, struct dfc_error *err)
-{
-    _cleanup_free_ char *part = xstrdup(path);
-    for (char *slash = strchr(part + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(part, 0700) != 0 && errno != EEXIST)
-            return failure_errno(err, errno, "make '%s'", part);
-        *slash = '/';
-    }
-    return DFC_OK;
-}
-
-static int write_all(int fd, const char *text, size_t len)
-{
-    for (size_t done = 0; done < len;) {
-        ssize_t n = write(fd, text + done, len - done);
-        if (n < 0 && errno != EINTR)
-            return -1;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return fsync(fd);
-}
-
 static int write_file(const char *path, json_t *doc, struct dfc_error *err)
 {
-    int rc = make_directories(path, err);
-    if (rc != DFC_OK)
-        return rc;
-    _cleanup_free_ char *temporary = xprintf("%s.XXXXXX", path);
     _cleanup_(secret_freep)
     char *text = json_text(doc);
-    int fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
-    if (fd < 0)
-        return failure_errno(err, errno, "make '%s'", temporary);
-    bool written = write_all(fd, text, strlen(text)) == 0;
-    written &= close(fd) == 0;
-    if (written && rename(temporary, path) == 0)
-        return DFC_OK;
-    rc = failure_errno(err, errno, "write '%s'", path);
-    unlink(temporary);
-    return rc;
+    return private_file_write(path, text, err);
 }
 
 /* The file as it is, or a new document; *path is where it is. */
@@ -246,6 +160,15 @@ int dfc_profile_save(const char *name, const struct dfc_profile *p, char **saved
     return rc;
 }
 
+/* Of its key, at all endpoints. */
+static void forget_tokens(json_t *row)
+{
+    const char *access = json_string_value(json_object_get(row, "access_key"));
+    const char *secret = json_string_value(json_object_get(row, "secret_key"));
+    if (access != NULL && secret != NULL)
+        token_cache_remove(access, secret);
+}
+
 int dfc_profile_remove(const char *name, char **removed, struct dfc_error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
@@ -255,7 +178,9 @@ int dfc_profile_remove(const char *name, char **removed, struct dfc_error *err)
         return rc;
     _cleanup_free_ char *full = name_of(name, doc);
     const char *current = current_of(doc);
-    if (json_object_del(json_object_get(doc, "profiles"), full) != 0)
+    json_t *profiles = json_object_get(doc, "profiles");
+    forget_tokens(json_object_get(profiles, full));
+    if (json_object_del(profiles, full) != 0)
         return failure_set(err, DFC_NOT_FOUND, E_NOT_FOUND, "there is no profile '%s' in '%s'",
                            full, path);
     if (current != NULL && strcmp(current, full) == 0)

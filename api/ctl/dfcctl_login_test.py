@@ -68,6 +68,52 @@ class Logins(Case):
         self.assertIn("somebody", self.text("whoami", env=env))
         self.assertEqual(self.json("whoami", env=env)["kind"], "service")
 
+    def logins(self):
+        return len(self.mock.requests(method="POST", path="/v1/auth/token"))
+
+    def cache(self):
+        directory = self.path("cache/dfc")
+        return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+
+    def test_one_login_serves_many_commands(self):
+        self.login()
+        for _ in range(3):
+            self.run_ctl("cat", "b/k")
+        self.assertEqual(self.logins(), 1)
+        name = self.cache()[0]
+        path = self.path(f"cache/dfc/{name}")
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        self.assertEqual(list(json.loads(text)), [self.mock.endpoint])
+        self.assertTrue(SECRET not in text and ACCESS not in text + name)
+
+    def test_a_token_that_is_refused_is_renewed_once(self):
+        self.login()
+        self.mock.auth.change({"withdraw": True})
+        self.run_ctl("cat", "b/k")
+        self.run_ctl("cat", "b/k")
+        self.assertEqual(self.logins(), 2)
+
+    def test_a_token_is_of_its_secret(self):
+        """A wrong secret finds no token of the right one."""
+        self.login()
+        env = self.environment(DFC_ACCESS_KEY=ACCESS, DFC_SECRET_KEY="w" * 40)
+        self.run_ctl("bucket", "ls", env=env, code=7)
+
+    def test_a_logout_removes_the_token(self):
+        self.login()
+        self.run_ctl("cat", "b/k")
+        self.text("logout")
+        self.assertEqual(self.cache(), [])
+
+    def test_a_cache_that_cannot_be_kept_is_no_failure(self):
+        self.login()
+        env = self.environment(XDG_CACHE_HOME="/proc/none")
+        self.run_ctl("cat", "b/k", env=env)
+        self.run_ctl("cat", "b/k", env=env)
+        self.assertEqual(self.logins(), 3)
+
     def test_the_current_profile_is_of_its_own_cluster(self):
         """Its key is no other endpoint's business."""
         self.login()

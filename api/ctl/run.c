@@ -77,6 +77,7 @@ static int ctl_connect(struct ctl *ctl, const struct args *a)
         .control_endpoints = a->text[F_control],
         .ca_file = a->text[F_ca_file],
         .profile = a->text[F_profile],
+        .keep_token = true,
         .insecure = a->given[F_insecure],
     };
     if (a->given[F_endpoint] && options.endpoints[0] == '\0')

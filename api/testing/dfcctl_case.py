@@ -32,6 +32,7 @@ class Case(unittest.TestCase):
     def environment(self, **more):
         env = {k: v for k, v in os.environ.items() if k != "NO_COLOR" and not k.startswith("DFC_")}
         env["XDG_CONFIG_HOME"] = self.path("config")
+        env["XDG_CACHE_HOME"] = self.path("cache")
         env["DFC_ENDPOINT"] = self.mock.endpoint
         env["http_proxy"] = "http://127.0.0.1:9"  # must be ignored
         env.update(more)

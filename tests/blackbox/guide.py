@@ -162,7 +162,8 @@ class Session:
             "DFC_CLUSTER_DIR": os.path.join(self.directory, ".dfc-cluster"),
             "no_proxy": "127.0.0.1", "DFC_ENDPOINT": f"http://127.0.0.1:{ports.base}",
             "PATH": ":".join([*path, os.environ["PATH"]]),
-            "XDG_CONFIG_HOME": os.path.join(self.directory, ".config")
+            "XDG_CONFIG_HOME": os.path.join(self.directory, ".config"),
+            "XDG_CACHE_HOME": os.path.join(self.directory, ".cache")
         }
         self.bash = subprocess.Popen(["bash", "--norc", "--noprofile"], cwd=self.directory, env=env,
                                      text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -497,6 +497,7 @@ class Cluster:
     def dfcctl(self, *args, env=None, **options):
         """Runs dfcctl against this cluster; returns the CompletedProcess."""
         full = {**os.environ, "DFC_ENDPOINT": self.endpoint,
+                "XDG_CACHE_HOME": os.path.join(self.dir, "cache"),
                 "DFC_CLUSTER_KEY_FILE": self.key_file if self.member else "",
                 "DFC_CA_FILE": self.ca_file() if self.http.context else "", **(env or {})}
         options.setdefault("text", True)

@@ -32,7 +32,7 @@ class Locked(GuardedCluster):
         return Epoch(PYTHON, PROGRAM.format(shards=shards),
                      {"DFC_ENDPOINT": self.endpoint, "DFC_CLUSTER_KEY_FILE": "",
                       "DFC_CA_FILE": self.ca_file() if self.http.context else "",
-                      "XDG_CONFIG_HOME": self.dir, **env})
+                      "XDG_CONFIG_HOME": self.dir, "XDG_CACHE_HOME": self.dir, **env})
 
 
 def read(epoch):

@@ -23,6 +23,7 @@ static int try(const struct args *args, const struct key_pair *keys, char **endp
     const struct dfc_client_options options = {.endpoints = args->text[F_endpoint],
                                                .profile = anew ? "" : args->text[F_profile],
                                                .ca_file = args->text[F_ca_file],
+                                               .keep_token = true,
                                                .insecure = args->given[F_insecure],
                                                .access_key = keys->access_key,
                                                .secret_key = keys->secret_key,
