@@ -18,6 +18,7 @@ struct through {
     struct target *target;
     char *node;
     char *url;
+    struct version version; /* that is wanted, where owners were compared */
     struct bpipe *pipe;
     bool replied;
     bool gone; /* it is not there any more */
@@ -52,11 +53,23 @@ static void copy_header(void *ctx, const char *name, const char *value)
         http_reply_header(req, name, value);
 }
 
+bool through_is_gone(const struct version *wanted, int status, const char *sent)
+{
+    struct version version;
+    if (status == 404 || wanted == NULL)
+        return status == 404;
+    if (status != 200 && status != 206)
+        return status >= 500;
+    return sent == NULL || version_parse(sent, &version, NULL) != 0 ||
+           version_compare(&version, wanted) != 0;
+}
+
 /* In the data loop's thread; the request is parked. */
 static void on_head(void *arg, const struct http_head *head)
 {
     struct through *h = arg;
-    h->gone = head->status == 404 || (h->call->read.compared && head->status >= 500);
+    h->gone = through_is_gone(h->call->read.compared ? &h->version : NULL, head->status,
+                              head->header(head, "Dfc-Version"));
     if (h->gone)
         return;
     struct http_request *req = h->call->req;
@@ -130,6 +143,7 @@ void through_begin(struct object_call *call, const struct earlier_answer *from)
                           .target = call->target,
                           .node = xstrdup(from->node),
                           .url = url_of(call, from),
+                          .version = from->held.version,
                           .pipe = bpipe_new(PIPE_BYTES)};
     const char *lines[LINES_MAX];
     add_lines(call, from, lines);

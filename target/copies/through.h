@@ -5,11 +5,19 @@
  *
  * Where the other has it no more, it has been moved here meanwhile: then the call is served here.
  * So it is where owners were compared, and the other has another version by now, which not all of
- * them need know yet, or cannot read it. */
+ * them need know yet, or cannot read it.  A target of the previous release does not heed which
+ * version it is asked for: what it sends says which it is. */
 #pragma once
+
+#include <stdbool.h>
 
 struct earlier_answer;
 struct object_call;
+struct version;
+
+/* Is the call to be served here in place of this reply?  `wanted`: the version that owners were
+ * compared for, or NULL; `sent`: the reply's Dfc-Version, or NULL.  Pure. */
+bool through_is_gone(const struct version *wanted, int status, const char *sent);
 
 /* Replies; any thread. */
 void through_begin(struct object_call *call, const struct earlier_answer *from);
