@@ -2,8 +2,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -109,6 +111,31 @@ bool daemon_printed(const struct daemon_program *p, int argc, char **argv)
 
 /* --- beginning -------------------------------------------------------------------------------- */
 
+/* The standard error of the start while the log is a file; -1: none, or the daemon is ready. */
+static int first_stderr = -1;
+
+static void forget_first_stderr(void)
+{
+    if (first_stderr >= 0)
+        close(first_stderr);
+    first_stderr = -1;
+}
+
+static int begin_log_file(const char *path, struct error *err)
+{
+    first_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return log_set_file(path, err);
+}
+
+void daemon_ends(const char *program, const struct error *err)
+{
+    _cleanup_free_ char *event = xprintf("%s ends", program);
+    log_error(event, lerr(err));
+    if (first_stderr >= 0)
+        dprintf(first_stderr, "%s: %s\n", program, err->message);
+    forget_first_stderr();
+}
+
 static int begin_log(const struct daemon_config *config, struct error *err)
 {
     enum log_level level;
@@ -119,7 +146,7 @@ static int begin_log(const struct daemon_config *config, struct error *err)
     if (!json && strcmp(config->log_format, "text") != 0)
         return error_set(err, E_INVALID, "--log-format: '%.32s' is neither text nor json",
                          config->log_format);
-    int code = config->log_file[0] != '\0' ? log_set_file(config->log_file, err) : 0;
+    int code = config->log_file[0] != '\0' ? begin_log_file(config->log_file, err) : 0;
     if (code != 0)
         return code;
     log_set_level(level);
@@ -185,7 +212,11 @@ int daemon_write_ready(const char *dir, json_t *doc, struct error *err)
     _cleanup_free_ char *path = xprintf("%s/ready.json", dir);
     _cleanup_free_ char *text = json_text(doc);
     int code = file_mkdirs(dir, 0750, err);
-    return code != 0 ? code : file_replace(path, text, strlen(text), 0640, err);
+    if (code == 0)
+        code = file_replace(path, text, strlen(text), 0640, err);
+    if (code == 0)
+        forget_first_stderr();
+    return code;
 }
 
 void daemon_remove_ready(const char *dir)

@@ -60,6 +60,10 @@ struct daemon_config {
  * SIGHUP, SIGUSR1 and SIGUSR2, which wait for daemon_serve() (daemon_reload.h).  In the
  * main thread, before any other is made. */
 int daemon_begin(const struct daemon_config *config, int *signals_fd, struct error *err);
+/* The daemon ends by this error: into the log.  If that is a file, and daemon_write_ready() was not
+ * reached, also to the standard error of the start, where a person or systemd looks. */
+void daemon_ends(const char *program, const struct error *err);
+
 /* Waits for SIGTERM or SIGINT, or until `other_fd` (-1: none) can be read.  True: a signal. */
 bool daemon_await(int signals_fd, int other_fd);
 

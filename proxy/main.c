@@ -130,7 +130,7 @@ int main(int argc, char **argv)
         r = run(&params, &args, &err);
     params_free(proxy_param_rows, &params);
     if (r != 0)
-        log_error("dfc-proxyd ends", lerr(&err));
+        daemon_ends(program.name, &err);
     else
         log_info("stopped");
     return r == 0 ? 0 : 1;

@@ -146,7 +146,7 @@ int main(int argc, char **argv)
         code = run(&params, &args, &err);
     params_free(target_param_rows, &params);
     if (code != 0)
-        log_error("dfc-targetd ends", lerr(&err));
+        daemon_ends(program.name, &err);
     else
         log_info("stopped");
     return code == 0 ? 0 : 1;

@@ -48,6 +48,15 @@ def test_no_cluster_begins_where_the_start_fails(c):
         equal(made, [], f"{wrong}: files that were made")
 
 
+def test_a_start_that_fails_is_told_where_it_was_made(c):
+    """With a log file, too: its reader is not the one who has just typed the command."""
+    log_file = os.path.join(c.dir, "p9.log")
+    told = refused_start(proxy_arguments(c, "", **{"log-file": log_file}))
+    equal(told, "dfc-proxyd: --dir: the proxy needs a directory of its own\n", "standard error")
+    with open(log_file, encoding="utf-8") as f:
+        check("dfc-proxyd ends" in f.read(), "the log has it")
+
+
 def test_documents_are_for_the_daemon_alone(c):
     proxy = c.node_dir("p1")
     private = [os.path.join(proxy, "metastore", name) for name in ("log", "snapshot")]
