@@ -3,6 +3,7 @@
 #include "target/disk/mountpaths_parts.h"
 
 #include "common/mem.h"
+#include "common/parse.h"
 
 enum { FILE_OVERHEAD = 4096, RESERVE_DIVISOR = 64 };
 
@@ -51,16 +52,17 @@ static int room_check(const struct room *r, size_t i, struct error *err)
 {
     const struct mountpath *to = r->set->each[r->members[i]];
     uint64_t total, available;
+    char need[16], left[16];
     if (to == NULL || r->need[i] == 0)
         return 0;
     int code = mountpath_capacity(to, &total, &available, err);
     if (code != 0 || r->need[i] + total / RESERVE_DIVISOR <= available)
         return code;
     return error_set(err, E_NO_SPACE,
-                     "%llu bytes of '%s' would go to '%s', which has %llu left: attach a disk, or "
-                     "delete objects, first",
-                     (unsigned long long)r->need[i], r->leaving->path, to->path,
-                     (unsigned long long)available);
+                     "%s of '%s' belong on '%s', which has %s left: attach a disk, or delete "
+                     "objects; if a disk was just attached, wait until its resilver has finished",
+                     format_size(r->need[i], need), r->leaving->path, to->path,
+                     format_size(available, left));
 }
 
 int mountpaths_check_room(const struct mountpath_set *set, size_t leaving, struct error *err)

@@ -88,7 +88,7 @@ int space_admit_known(const struct space_limits *l, const char *path, const stru
 int space_admit(const struct space_limits *l, const char *path, const struct space *s,
                 uint64_t size, struct error *err)
 {
-    char left[16];
+    char left[16], kept[16], wanted[16];
     uint64_t reserve = reserve_of(l, s);
     bool fits = s->available >= reserve && s->available - reserve >= size;
     if (fits && (l->out == 0 || !is_above(s, s->available - size, l->out)))
@@ -96,9 +96,9 @@ int space_admit(const struct space_limits *l, const char *path, const struct spa
     format_size(s->available, left);
     if (!fits)
         return error_set(err, E_NO_SPACE,
-                         "mountpath '%s' has %s left, which are not enough; delete objects, or add "
-                         "a mountpath or a target",
-                         path, left);
+                         "mountpath '%s' has %s left, %s of it reserved (space_reserve), and %s "
+                         "are needed; delete objects, or add a mountpath or a target",
+                         path, left, format_size(reserve, kept), format_size(size, wanted));
     return error_set(err, E_NO_SPACE,
                      "mountpath '%s' is %u%% full, %s are left, and would be above space_out "
                      "(%u%%); delete objects, or add a mountpath or a target",

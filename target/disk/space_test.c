@@ -108,6 +108,8 @@ static void test_the_reserve_is_left_whatever_the_percentages(void **state)
     const struct space_limits all = {.low = 98, .high = 99, .out = 100, .reserve_bytes = 10};
     assert_int_equal(admit(&all, 98, 10, &err), 0);
     assert_int_equal(admit(&all, 98, 11, &err), E_NO_SPACE);
+    assert_non_null(
+        strstr(err.message, "20 B left, 10 B of it reserved (space_reserve), and 11 B"));
     const struct space_limits none = {.reserve_bytes = 10};
     assert_int_equal(admit(&none, 98, 10, &err), 0);
     assert_int_equal(admit(&none, 99, 1, &err), E_NO_SPACE);
