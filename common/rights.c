@@ -3,6 +3,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/cleanup.h"
+#include "common/mem.h"
+
 static const struct row {
     enum right_scope scope;
     const char *name;
@@ -41,4 +44,16 @@ enum right right_parse(enum right_scope scope, const char *name)
             return r;
     }
     return RIGHT_UNSET;
+}
+
+char *right_names(enum right_scope scope)
+{
+    char *names = xstrdup("");
+    for (enum right r = RIGHT_ANY + 1; r < RIGHTS; r++) {
+        if (rows[r].scope != scope)
+            continue;
+        _cleanup_free_ char *before = names;
+        names = xprintf("%s%s%s", before, before[0] != '\0' ? ", " : "", rows[r].name);
+    }
+    return names;
 }

@@ -29,3 +29,5 @@ const char *right_meaning(enum right r); /* a phrase for help and documents */
 bool right_is_of_cluster(enum right r);
 /* RIGHT_UNSET: no right of this scope has this name. */
 enum right right_parse(enum right_scope scope, const char *name);
+/* "list, read, write, …": those of a scope, for messages; malloc'ed. */
+char *right_names(enum right_scope scope);

@@ -159,9 +159,12 @@ static int rights_from_json(json_t *array, const char *path, enum right_scope sc
         if (name == NULL)
             return error_set(err, E_JSON, "field '%s.rights[%zu]' must be a string", path, i);
         enum right r = right_parse(scope, name);
-        if (r == RIGHT_UNSET)
-            return error_set(err, E_INVALID, "field '%s.rights': '%.32s' is no right on %s", path,
-                             name, of[scope]);
+        if (r == RIGHT_UNSET) {
+            _cleanup_free_ char *names = right_names(scope);
+            return error_set(err, E_INVALID,
+                             "field '%s.rights': '%.32s' is no right on %s; expected %s", path,
+                             name, of[scope], names);
+        }
         *out |= right_bit(r);
     }
     return 0;

@@ -424,9 +424,14 @@ static int question_of(const struct http_request *req, const struct cluster_stat
                          "a question has parameter 'right', and 'object' with "
                          "'bucket' alone");
     q->right = right_parse(q->bucket != NULL ? RIGHT_SCOPE_BUCKET : RIGHT_SCOPE_CLUSTER, right);
-    if (q->right == RIGHT_UNSET)
-        return error_set(err, E_INVALID, "parameter 'right': '%.64s' is no right on %s", right,
-                         q->bucket != NULL ? "buckets" : "the cluster");
+    if (q->right == RIGHT_UNSET) {
+        bool of_bucket = q->bucket != NULL;
+        _cleanup_free_ char *names =
+            right_names(of_bucket ? RIGHT_SCOPE_BUCKET : RIGHT_SCOPE_CLUSTER);
+        return error_set(err, E_INVALID,
+                         "parameter 'right': '%.64s' is no right on %s; expected %s", right,
+                         of_bucket ? "buckets" : "the cluster", names);
+    }
     const struct bucket *b = q->bucket != NULL ? bmd_bucket(&s->bmd, q->bucket) : NULL;
     q->owner = b != NULL ? b->owner : NULL;
     return 0;
