@@ -41,8 +41,9 @@ int uri_endpoint(const char *text, size_t len, char **out, struct dfc_error *err
 int uri_bucket(struct buf *out, const char *room, const char *bucket, struct dfc_error *err)
 {
     if (bucket == NULL || bucket[0] == '\0' || strchr(bucket, '/') != NULL)
-        return failure_set(err, DFC_INVALID, E_NAME, "'%s' is not the name of a bucket",
-                           bucket != NULL ? bucket : "");
+        return failure_set(err, DFC_INVALID, E_NAME, "'%s' is not a bucket name: it %s",
+                           bucket != NULL ? bucket : "",
+                           bucket == NULL || bucket[0] == '\0' ? "is empty" : "has a '/'");
     buf_printf(out, "/v1/%s/", room);
     buf_put_url_escaped(out, bucket, strlen(bucket), "");
     return DFC_OK;

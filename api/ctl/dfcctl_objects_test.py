@@ -133,6 +133,8 @@ class Objects(Case):
         self.run_ctl("get", "b/d/k", "/dev/null")
         self.assertFalse(os.path.isfile("/dev/null"))
         self.run_ctl("get", "b/d/k", "no/such/dir/file", code=1)
+        self.run_ctl("get", "b/d/k", "", code=2)
+        self.assertIn("the path of the file to write is empty", self.err)
 
     def test_failed_get_leaves_nothing_and_keeps_the_old(self):
         self.write("k", b"old")

@@ -65,6 +65,8 @@ int landing_open_path(struct landing *l, const char *path, struct error *err)
 {
     struct stat st;
     *l = LANDING_INIT;
+    if (path[0] == '\0')
+        return error_set(err, E_INVALID, "the path of the file to write is empty");
     bool exists = stat(path, &st) == 0;
     if (exists && S_ISDIR(st.st_mode))
         return error_errno(err, EISDIR, "write '%s'", path);

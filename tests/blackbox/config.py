@@ -76,7 +76,9 @@ def test_what_needs_a_restart_says_so(c):
         c.dfcctl("config", "set", "--node", "t1", "sort_memory").returncode, 2,
         "a value is missing")
     check(c.dfcctl("config", "show", "--node", "t9").returncode == 3, "there is no t9")
-    check(c.dfcctl("config", "show", "--node", "t1", "nonsense").returncode == 3, "no such name")
+    for words, said in ((("--node", "t1"), "node 't1' has no parameter"), ((), "add --node NAME")):
+        done = c.dfcctl("config", "show", *words, "nonsense")
+        check(done.returncode == 3 and said in done.stderr, f"{words}: {done}")
 
 
 def test_the_log_level_changes_at_once(c):

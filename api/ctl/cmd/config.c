@@ -74,7 +74,14 @@ int config_show(struct ctl *ctl, const struct args *args)
     json_t *rows = json_object_get(doc, "params");
     if (args->word_count > 0 && !keep_one(rows, args->words[0])) {
         struct error err;
-        error_set(&err, E_NOT_FOUND, "there is no parameter '%s' there", args->words[0]);
+        if (args->given[F_node])
+            error_set(&err, E_NOT_FOUND, "node '%s' has no parameter '%s'", args->text[F_node],
+                      args->words[0]);
+        else
+            error_set(&err, E_NOT_FOUND,
+                      "no setting of the cluster is called '%s'; for a parameter of one node add "
+                      "--node NAME",
+                      args->words[0]);
         return ctl_fail_common(ctl, &err, EXIT_NOT_FOUND);
     }
     if (ctl->json)

@@ -76,7 +76,7 @@ static int get_to_path(struct ctl *ctl, const struct object_name *from, const ch
     _cleanup_(landing_done)
     struct landing l = LANDING_INIT;
     if (landing_open_path(&l, path, &e) != 0)
-        return ctl_fail_common(ctl, &e, EXIT_FAILED);
+        return ctl_fail_common(ctl, &e, e.code == E_INVALID ? EXIT_USAGE : EXIT_FAILED);
     struct progress *bar = progress_new(ctl, "get");
     struct progress_part part = {.all = bar, .alone = true};
     int rc = fetch(ctl, from, &l, flags, &part, &err);
