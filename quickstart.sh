@@ -40,11 +40,14 @@ while [ $# -gt 0 ]; do
     case $1 in
     stop)
         shift
-        [ $# -eq 0 ] || [ "$*" = --purge ] || usage 2
+        [ $# -eq 0 ] || [ "$*" = --purge ] || {
+            echo "quickstart.sh: 'stop' takes --purge alone, not '$*'" >&2
+            usage 2 >&2
+        }
         stop_cluster "$@"
         ;;
     --size)
-        [ $# -ge 2 ] || usage 2
+        [ $# -ge 2 ] || usage 2 >&2
         size=$2
         shift 2
         ;;
@@ -63,10 +66,14 @@ done
 if [ -z "$given_build" ]; then
     # shellcheck disable=SC2086  # the list is words
     require_packages $build_packages
-    say "building"
+    say "building; the first time takes some minutes"
     configure_build build
     ninja -C build --quiet || fail "the build failed"
 fi
+
+say "making a sample dataset of $size in $DFC_CLUSTER_DIR/sample"
+sample=$DFC_CLUSTER_DIR/sample/$size
+deploy/local/sample-dataset "$sample" --size "$size"
 
 say "starting 1 proxy and 3 targets with 2 mountpaths each"
 environment=$(deploy/local/cluster up --proxies 1 --targets 3 --mountpaths 2)
@@ -74,10 +81,6 @@ while read -r variable; do
     export "${variable?}"
 done <<<"$environment"
 dfcctl=$DFC_BUILD/dfcctl
-
-say "making a sample dataset of $size in $DFC_CLUSTER_DIR/sample"
-sample=$DFC_CLUSTER_DIR/sample/$size
-deploy/local/sample-dataset "$sample" --size "$size"
 
 fresh_bucket() {
     if $dfcctl bucket props "$1" >/dev/null 2>&1; then
