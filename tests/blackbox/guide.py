@@ -40,7 +40,7 @@ NOT_RUN = "not run by the tests"
 PAGES = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs/guide/*.md")))]
 HOME = "/home/me/dfc"
 FIRST_PORT = 8080
-WITH_PORT = re.compile(r"(127\.0\.0\.1:|-port[= ])(\d+)")
+WITH_PORT = re.compile(r"(127\.0\.0\.1:|-port[= ]|_port\": )(\d+)")
 FENCE = re.compile(r"^```(.*)$")
 
 
