@@ -84,8 +84,8 @@ const struct http_route auth_routes[] = {
      .begin = login_begin,
      .summary = "Login: a proof of an access key's secret gives a token.",
      .body = "`{\"access\", \"time_ms\": now, \"nonce\": 16 to 64 hexadecimal digits, \"proof\": "
-             "HMAC-SHA256 with the secret of the lines dfc-login-1, access, time_ms and nonce, in "
-             "hexadecimal digits}`",
+             "HMAC-SHA256 with the secret of the lines dfc-login-1, access, time_ms and nonce, "
+             "each with its newline, in hexadecimal digits}`",
      .reply = "200 `{\"token\", \"expires_ms\", \"user\"}`",
      .errors = "unauthorized invalid_json rate_limited not_supported (no access control)"},
     {.name = "auth_whoami",
