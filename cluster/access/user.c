@@ -73,6 +73,8 @@ static bool rate_equal(const struct access_rate *a, const struct access_rate *b)
 
 static bool names_equal(const struct user *a, const struct user *b)
 {
+    if (a->role_count != b->role_count)
+        return false;
     for (size_t i = 0; i < a->role_count; i++) {
         if (strcmp(a->roles[i], b->roles[i]) != 0)
             return false;
@@ -92,11 +94,15 @@ static bool keys_equal(const struct user *a, const struct user *b)
     return true;
 }
 
+bool user_same_rights(const struct user *a, const struct user *b)
+{
+    return names_equal(a, b) && grants_equal(&a->grants, &b->grants);
+}
+
 bool user_equal(const struct user *a, const struct user *b)
 {
     return strcmp(a->id, b->id) == 0 && strcmp(a->name, b->name) == 0 && a->kind == b->kind &&
-           a->enabled == b->enabled && a->role_count == b->role_count && names_equal(a, b) &&
-           grants_equal(&a->grants, &b->grants) && a->key_count == b->key_count &&
+           a->enabled == b->enabled && user_same_rights(a, b) && a->key_count == b->key_count &&
            keys_equal(a, b) && strcmp(a->password, b->password) == 0 &&
            a->tokens_after_ms == b->tokens_after_ms && rate_equal(&a->rate, &b->rate);
 }

@@ -73,6 +73,8 @@ int user_check(const struct user *u, const char *path, struct error *err);
 void user_copy(const struct user *from, struct arena *a, struct user *to);
 void role_copy(const struct role *from, struct arena *a, struct role *to);
 bool user_equal(const struct user *a, const struct user *b);
+/* The same roles and grants, in this order. */
+bool user_same_rights(const struct user *a, const struct user *b);
 bool role_equal(const struct role *a, const struct role *b);
 
 /* Whose eyes a JSON form is for. */

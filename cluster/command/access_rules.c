@@ -129,13 +129,19 @@ static int check_actor(const struct cluster_state *s, const char *id, const stru
     return 0;
 }
 
+/* A user may be disabled also by who has fewer rights. */
+static bool only_disables(const struct user *before, const struct user *after)
+{
+    return !after->enabled && before != NULL && user_same_rights(before, after);
+}
+
 int access_may_change(const struct cluster_state *s, const char *actor, const struct user *before,
                       const struct user *after, struct error *err)
 {
     const struct user *asks;
     bool free;
     int r = check_actor(s, actor, before, &asks, &free, err);
-    if (r != 0 || free || after == NULL || !after->enabled)
+    if (r != 0 || free || after == NULL || only_disables(before, after))
         return r;
     return check_gives_all_of(s, asks, after, err);
 }

@@ -5,7 +5,8 @@
  *
  *   - the actor needs the right `users`; a user's own keys and password need nothing
  *   - only a user with `admin` changes a user who has it
- *   - nobody gives rights that the actor does not have: not by grants, roles or keys
+ *   - nobody gives rights that the actor does not have: not by grants, roles or keys, and not to a
+ *     disabled user
  *
  * E_ACCESS_DENIED says which of these forbids it. */
 #pragma once

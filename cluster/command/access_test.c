@@ -302,6 +302,12 @@ static const struct {
     {CHIEF, CMD_USER_ADD, NULL, "{\"name\": \"ben\", \"roles\": [\"admin\"]}", E_ACCESS_DENIED},
     {CHIEF, CMD_USER_CHANGE, "anna", "{\"roles\": [\"reader\"]}", E_ACCESS_DENIED},
     {CHIEF, CMD_USER_CHANGE, "root", "{\"enabled\": false}", E_ACCESS_DENIED},
+    {CHIEF, CMD_USER_CHANGE, "writer", "{\"enabled\": false}", 0},
+    /* Whoever enables the user later does not look at the grants. */
+    {CHIEF, CMD_USER_CHANGE, "anna", "{\"enabled\": false, \"roles\": [\"admin\"]}",
+     E_ACCESS_DENIED},
+    {CHIEF, CMD_USER_ADD, NULL, "{\"name\": \"ben\", \"enabled\": false, \"roles\": [\"admin\"]}",
+     E_ACCESS_DENIED},
     {CHIEF, CMD_USER_REMOVE, "root", NULL, E_ACCESS_DENIED},
     {CHIEF, CMD_USER_REMOVE, "anna", NULL, 0},
     {CHIEF, CMD_KEY_ADD, "root", NULL, E_ACCESS_DENIED},
