@@ -49,6 +49,7 @@ static enum s3_error decode(const struct body *b, size_t step, struct buf *out, 
                 buf_append(out, piece, piece_len);
         }
     }
+    assert_true(out->len <= b->length);
     if (e == S3_OK)
         e = s3_chunked_end(c, NULL);
     if (e == S3_OK && name != NULL)
@@ -62,6 +63,7 @@ static enum s3_error decode_text(enum s3_payload payload, const char *trailers, 
     _cleanup_buf_ struct buf out = BUF_INIT;
     const struct body b = {payload, "00", trailers, length, text, strlen(text)};
     enum s3_error whole = decode(&b, b.len, &out, NULL, NULL);
+    buf_clear(&out);
     assert_int_equal(decode(&b, 1, &out, NULL, NULL), whole);
     return whole;
 }
@@ -179,6 +181,7 @@ static void cut_and_changed_bodies(void **state)
             _cleanup_buf_ struct buf out = BUF_INIT;
             b.len = at;
             assert_int_equal(decode(&b, len, &out, NULL, NULL), S3_INCOMPLETE_BODY);
+            buf_clear(&out);
             b.len = len;
             bytes[at] ^= 1;
             if (b.payload != S3_PAYLOAD_CHUNKS_TRAILER)
@@ -257,6 +260,19 @@ static void signed_bodies_need_their_signatures(void **unused)
     assert_int_equal(decode(&b, b.len, &out, NULL, NULL), S3_MALFORMED_TRAILER);
 }
 
+static void a_trailer_behind_the_signature_is_refused(void **unused)
+{
+    (void)unused;
+    _cleanup_buf_ struct buf body = BUF_INIT, out = BUF_INIT;
+    put_example(&examples[1], &body);
+    body.len -= strlen("\r\n");
+    buf_puts(&body, "x-late:1\r\n\r\n");
+    const struct body b = {
+        examples[1].payload, examples[1].seed, "x-amz-checksum-crc32c, x-late", 66560,
+        body.data,           body.len};
+    assert_int_equal(decode(&b, b.len, &out, NULL, NULL), S3_INVALID_REQUEST);
+}
+
 static void lines_have_a_limit(void **unused)
 {
     (void)unused;
@@ -284,6 +300,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(cut_and_changed_bodies),
         cmocka_unit_test(malformed_bodies),
         cmocka_unit_test(signed_bodies_need_their_signatures),
+        cmocka_unit_test(a_trailer_behind_the_signature_is_refused),
         cmocka_unit_test(lines_have_a_limit),
     };
     if (argc != 2)

@@ -60,6 +60,17 @@ static void the_first_rule_that_fits_decides(void **unused)
     assert_string_equal(c.rules[0].exposed.texts[0], "ETag");
 }
 
+/* The texts before and behind a '*' may not share characters. */
+static void a_star_stands_for_a_text_of_its_own(void **unused)
+{
+    (void)unused;
+    _cleanup_arena_ struct arena *a = arena_new(1024);
+    struct s3_cors c;
+    assert_int_equal(parse(a, CORS(RULE(METHOD("GET") ORIGIN("aXa*aXa"))), &c), S3_OK);
+    assert_null(s3_cors_match(&c, "aXaXa", "GET", NULL));
+    assert_non_null(s3_cors_match(&c, "aXaaXa", "GET", NULL));
+}
+
 static void what_is_written_is_what_was_read(void **unused)
 {
     (void)unused;
@@ -122,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_rule_that_fits_decides),
+        cmocka_unit_test(a_star_stands_for_a_text_of_its_own),
         cmocka_unit_test(what_is_written_is_what_was_read),
         cmocka_unit_test(documents_that_are_refused),
         cmocka_unit_test(a_bucket_has_at_most_100_rules),

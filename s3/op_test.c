@@ -52,7 +52,7 @@ static const struct row {
     {"GET\n/k\n\nHost:b.s3.example.com", "GetObject", "b", "k"},
     {"GET\n/k\n\nHost:B.C.S3.Example.com:9000", "GetObject", "b.c", "k"},
     {"GET\n/\n\nHost:b.s3.example.com", "ListObjects", "b", ""},
-    {"GET\n/k/x\n\nHost:bs3.example.com", "GetObject", "k", "x"},
+    {"GET\n/k/x\n\nHost:abs3.example.com", "GetObject", "k", "x"},
     {"GET\n/k/x\n\nHost:s3.example.com", "GetObject", "k", "x"},
     {"GET\n/k/x\n\nHost:.s3.example.com", "GetObject", "k", "x"},
     {"GET\n/k/x\n\nHost:[::1]:9000", "GetObject", "k", "x"},
