@@ -194,7 +194,14 @@ def test_it_keeps_objects_over_a_second_up(lab):
     data = os.urandom(3 << 20)
     request = urllib.request.Request(
         lab.url(80) + "/v1/objects/b/photo?redirect=never", data, method="PUT")
-    equal(urllib.request.urlopen(request, timeout=60).status, 200, "PUT")
+
+    def written():
+        """Once all nodes know the grant."""
+        with contextlib.suppress(OSError), urllib.request.urlopen(request, timeout=60) as reply:
+            return reply.status == 200
+        return False
+
+    wait_for(written, "PUT")
     lab.docker.compose("down", ports=lab.ports)
     lab.docker.compose("up", "-d", "--no-build", ports=lab.ports)
 
