@@ -105,9 +105,13 @@ def await_active(layout, nodes, ready_seconds):
     nodes = [n for n in nodes if n.role != "etcd"]
     if not running(layout, "proxy") or not nodes:
         return
-    wait_until(lambda: not inactive(layout, nodes), ready_seconds)
-    late = inactive(layout, nodes)
-    if late:
+    late = []
+
+    def are_active():
+        late[:] = inactive(layout, nodes)
+        return not late
+
+    if not wait_until(are_active, ready_seconds):
         raise ClusterError(f"after {ready_seconds} s the cluster map does not have "
                            f"{', '.join(late)} as active; see the logs in {layout.dir}/logs")
 
