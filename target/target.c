@@ -36,7 +36,7 @@
 #include "target/disk/health.h"
 #include "target/copies/hidden.h"
 #include "target/disk/job_files.h"
-#include "target/jobs/job_news.h"
+#include "target/jobs/job_notify.h"
 #include "target/jobs/kinds.h"
 #include "target/node/keeper.h"
 #include "target/copies/losses.h"
@@ -406,7 +406,7 @@ static int start_jobs(struct target *t, struct error *err)
         code = start_evictor(t, err);
     if (code != 0)
         return code;
-    t->xactions = xactions_new(kinds, t, job_news_send);
+    t->xactions = xactions_new(kinds, t, job_notify);
     return sweeper_new(&config, &t->sweeper, err);
 }
 

@@ -14,11 +14,11 @@
 #include "target/copies/commit.h"
 #include "target/copies/plan.h"
 #include "target/copies/earlier.h"
-#include "target/copies/hear.h"
+#include "target/copies/ask_peers.h"
 #include "target/copies/hollow.h"
 #include "target/copies/losses.h"
 #include "target/copies/object_copy.h"
-#include "target/copies/pull.h"
+#include "target/copies/fetch_copy.h"
 #include "target/copies/repair_wanted.h"
 #include "target/copies/settle.h"
 #include "target/node/target.h"
@@ -86,17 +86,17 @@ static int hear_majority(struct comparison *c, struct error *err)
 {
     bool heard[OWNERS_ASKED_MAX], knows[OWNERS_ASKED_MAX];
     bool answers = c->mode == COMPARE_FOR_ANSWER;
-    const struct hear_spec spec = {.target = c->target,
-                                   .state = c->state,
-                                   .nodes = c->nodes,
-                                   .count = c->count,
-                                   .bucket_id = c->bucket->id,
-                                   .name = c->name,
-                                   .these_owners = true,
-                                   .enough = is_known_to,
-                                   .ctx = c,
-                                   .grace_ms = answers ? ANSWER_GRACE_MS : ALL_GRACE_MS};
-    int code = hear(&spec, c->held, heard, &c->missing);
+    const struct ask_peers_spec spec = {.target = c->target,
+                                        .state = c->state,
+                                        .nodes = c->nodes,
+                                        .count = c->count,
+                                        .bucket_id = c->bucket->id,
+                                        .name = c->name,
+                                        .these_owners = true,
+                                        .enough = is_known_to,
+                                        .ctx = c,
+                                        .grace_ms = answers ? ANSWER_GRACE_MS : ALL_GRACE_MS};
+    int code = ask_peers(&spec, c->held, heard, &c->missing);
     if (code == E_STALE_MAP)
         copies_refresh(c->target);
     for (size_t i = 0; i < c->count; i++)
@@ -129,14 +129,14 @@ static int hear_all(struct comparison *c, struct error *err)
     struct target *t = c->target;
     bool heard[OWNERS_ASKED_MAX], knows[OWNERS_ASKED_MAX];
     const char *unreadable = c->self.unreadable ? t->id : NULL;
-    const struct hear_spec spec = {.target = t,
-                                   .state = c->state,
-                                   .nodes = c->nodes,
-                                   .count = c->count,
-                                   .bucket_id = c->bucket->id,
-                                   .name = c->name,
-                                   .these_owners = true};
-    int code = hear(&spec, c->held, heard, err);
+    const struct ask_peers_spec spec = {.target = t,
+                                        .state = c->state,
+                                        .nodes = c->nodes,
+                                        .count = c->count,
+                                        .bucket_id = c->bucket->id,
+                                        .name = c->name,
+                                        .these_owners = true};
+    int code = ask_peers(&spec, c->held, heard, err);
     if (code == E_STALE_MAP)
         copies_refresh(t);
     for (size_t i = 0; i < c->count && code == 0; i++) {
@@ -172,13 +172,13 @@ static int ask_all(struct comparison *c, struct error *err)
 
 static int bring_from(const struct comparison *c, size_t i, struct error *err)
 {
-    const struct pull pull = {.target = c->target,
-                              .state = c->state,
-                              .bucket = c->bucket,
-                              .name = c->name,
-                              .from = c->nodes[i],
-                              .held = &c->held[i]};
-    return pull_object(&pull, err);
+    const struct fetch_copy spec = {.target = c->target,
+                                    .state = c->state,
+                                    .bucket = c->bucket,
+                                    .name = c->name,
+                                    .from = c->nodes[i],
+                                    .held = &c->held[i]};
+    return fetch_copy(&spec, err);
 }
 
 /* Lost for good it is only where nobody is away who may have it whole. */

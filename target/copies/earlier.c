@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "target/node/call.h"
-#include "target/copies/hear.h"
+#include "target/copies/ask_peers.h"
 #include "target/copies/held.h"
 #include "target/node/target.h"
 #include "target/node/write_path.h"
@@ -58,13 +58,13 @@ int earlier_ask_nodes(struct target *t, const struct cluster_state *s,
                       const char *name, struct object_held *held, struct error *err)
 {
     _cleanup_free_ bool *heard = xcalloc(count + 1, sizeof *heard);
-    const struct hear_spec spec = {.target = t,
-                                   .state = s,
-                                   .nodes = nodes,
-                                   .count = count,
-                                   .bucket_id = bucket_id,
-                                   .name = name};
-    return hear(&spec, held, heard, err);
+    const struct ask_peers_spec spec = {.target = t,
+                                        .state = s,
+                                        .nodes = nodes,
+                                        .count = count,
+                                        .bucket_id = bucket_id,
+                                        .name = name};
+    return ask_peers(&spec, held, heard, err);
 }
 
 int earlier_ask_node(struct target *t, const struct cluster_state *s, const struct node *n,

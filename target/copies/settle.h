@@ -7,8 +7,8 @@
  *                      ─▶ {"settled": [0, 2]}
  *
  * The same call asks an owner what it has (held), and the acting one to see to names (wanted), for
- * who compares many of them: spread.h; and tells an owner to check its copy (doubted); and what
- * would tell that a target has lost something (loss).
+ * who compares many of them: antientropy.h; and tells an owner to check its copy (doubted); and
+ * what would tell that a target has lost something (loss).
  *
  * A thread of its own. */
 #pragma once

@@ -1,5 +1,5 @@
 /* The names of a bucket in the indexes of several mountpaths as one row, in bytewise order: for
- * lists (list.h), and for who compares all that is here (spread.h).
+ * lists (list.h), and for who compares all that is here (antientropy.h).
  *
  * Over all mountpaths it misses no name that a resilver moves from one to another meanwhile.  One
  * thread; whoever goes far closes it and opens it again (INDEX_STEPS_MAX). */

@@ -20,7 +20,7 @@
 #include "target/copies/hollow.h"
 #include "target/disk/index_merge.h"
 #include "target/store/job_pace.h"
-#include "target/copies/spread.h"
+#include "target/copies/antientropy.h"
 #include "target/node/target.h"
 
 enum {
@@ -48,7 +48,7 @@ struct run {
     struct kept *oldest, **newest;
     size_t kept_count;
     struct job_pace pace;
-    struct spread spread; /* of buckets with several copies */
+    struct antientropy antientropy; /* of buckets with several copies */
 };
 
 static int check_placed(const struct run *run, const struct cluster_state *s, struct error *err)
@@ -340,9 +340,9 @@ static int walk_bucket(struct run *run, const struct cluster_state *s, uint64_t 
     return code;
 }
 
-/* --- several copies: each owner has what is here (spread.h), then what is not ours is dropped - */
+/* --- several copies: each owner has what is here, then what is not ours is dropped ------------ */
 
-static int check_spread(void *ctx, const struct cluster_state *s, struct error *err)
+static int check_map(void *ctx, const struct cluster_state *s, struct error *err)
 {
     return check_placed(ctx, s, err);
 }
@@ -357,7 +357,8 @@ static bool is_in_slices(const struct run *run, uint64_t bucket_id)
 static void strange(void *ctx, uint64_t bucket_id, const char *name, const struct version *v)
 {
     struct run *run = ctx;
-    if (is_in_slices(run, bucket_id) && !ec_repair_before_it_goes(&run->spread, bucket_id, name))
+    if (is_in_slices(run, bucket_id) &&
+        !ec_repair_before_it_goes(&run->antientropy, bucket_id, name))
         return;
     atomic_store(&run->found, true);
     keep(run, bucket_id, name, v);
@@ -372,12 +373,12 @@ static bool is_stray(void *ctx, const struct cluster_state *s, const struct buck
     return lower_is_stray(s, b, name, run->r->target->id);
 }
 
-static int spread_several(struct run *run, const struct bucket *b, struct error *err)
+static int compare_several(struct run *run, const struct bucket *b, struct error *err)
 {
     struct ec_walk walk = {0};
-    int code = spread_bucket(&run->spread, NULL, b->id, err);
+    int code = antientropy_bucket(&run->antientropy, NULL, b->id, err);
     if (code == 0 && b->props.ec_data > 0)
-        code = ec_repair_bucket(&run->spread, NULL, b->id, &walk, err);
+        code = ec_repair_bucket(&run->antientropy, NULL, b->id, &walk, err);
     if (walk.made) /* once more */
         atomic_store(&run->found, true);
     return code != 0 ? code : drop_kept(run, KEPT_MAX, err);
@@ -399,7 +400,8 @@ static bool are_indexes_good(const struct run *run)
 static int walk_one(struct run *run, const struct cluster_state *s, const struct bucket *b,
                     struct error *err)
 {
-    int code = bucket_has_copies(b) ? spread_several(run, b, err) : walk_bucket(run, s, b->id, err);
+    int code =
+        bucket_has_copies(b) ? compare_several(run, b, err) : walk_bucket(run, s, b->id, err);
     if ((code != E_NOT_READY && code != E_IO) || are_indexes_good(run))
         return code;
     *err = ERROR_INIT;
@@ -459,14 +461,14 @@ int rebalance_run(const struct rebalance *r, struct error *err)
     int code = 0;
     pthread_mutex_init(&run.lock, NULL);
     job_pace_init_by(&run.pace, rate_now, r->target, r->stop);
-    run.spread = (struct spread){.target = r->target,
-                                 .stop = r->stop,
-                                 .tally = r->tally,
-                                 .pace = &run.pace,
-                                 .check = check_spread,
-                                 .strange = strange,
-                                 .passes = is_stray,
-                                 .ctx = &run};
+    run.antientropy = (struct antientropy){.target = r->target,
+                                           .stop = r->stop,
+                                           .tally = r->tally,
+                                           .pace = &run.pace,
+                                           .check = check_map,
+                                           .strange = strange,
+                                           .passes = is_stray,
+                                           .ctx = &run};
     while (code == 0 && !done && !r->stop->wanted) {
         code = run_pass(&run, &done, err);
         run.first = false;

@@ -15,7 +15,7 @@
 #include "target/slices/repair.h"
 #include "target/jobs/repair_walk.h"
 #include "target/copies/settle.h"
-#include "target/copies/spread.h"
+#include "target/copies/antientropy.h"
 #include "target/node/target.h"
 
 enum { WAIT_MS = 200, PEER_WAIT_MS = 30000, FILE_MODE = 0640, FILE_BYTES_MAX = 1 << 20 };
@@ -228,13 +228,13 @@ static void resists(void *ctx, uint64_t bucket_id, const char *name)
 /* --- the walks -------------------------------------------------------------------------------- */
 
 /* Where anything could not be repaired the buckets from there on are looked at again. */
-static int repair_slices(struct run *run, const struct spread *spread, uint64_t bucket_id,
+static int repair_slices(struct run *run, const struct antientropy *antientropy, uint64_t bucket_id,
                          struct ec_walk *walk, struct error *err)
 {
     if (bucket_id <= run->walk.slices)
         return 0;
-    int code = ec_repair_bucket(spread, NULL, bucket_id, walk, err);
-    if (code == 0 && job_tally_failed(spread->tally) == 0)
+    int code = ec_repair_bucket(antientropy, NULL, bucket_id, walk, err);
+    if (code == 0 && job_tally_failed(antientropy->tally) == 0)
         run->walk.slices = bucket_id;
     return code;
 }
@@ -245,7 +245,7 @@ static int by_id(const void *a, const void *b)
     return ((*x)->id > (*y)->id) - ((*x)->id < (*y)->id);
 }
 
-static int repair_all(struct run *run, const struct spread *spread, struct error *err)
+static int repair_all(struct run *run, const struct antientropy *antientropy, struct error *err)
 {
     struct ec_walk walk = {0}; /* one is enough: under one map nobody brings manifests later */
     const struct bmd *bmd = &run->state->bmd;
@@ -256,9 +256,9 @@ static int repair_all(struct run *run, const struct spread *spread, struct error
     qsort(buckets, bmd->count, sizeof *buckets, by_id);
     for (size_t i = 0; i < bmd->count && code == 0; i++) {
         if (bucket_has_copies(buckets[i]))
-            code = spread_bucket(spread, NULL, buckets[i]->id, err);
+            code = antientropy_bucket(antientropy, NULL, buckets[i]->id, err);
         if (code == 0 && buckets[i]->props.ec_data > 0)
-            code = repair_slices(run, spread, buckets[i]->id, &walk, err);
+            code = repair_slices(run, antientropy, buckets[i]->id, &walk, err);
     }
     return code;
 }
@@ -266,25 +266,25 @@ static int repair_all(struct run *run, const struct spread *spread, struct error
 /* Of everything first what one more loss would take away; what was then left, if anything was. */
 static int repair_by_danger(struct run *run, struct job_pace *pace, struct error *err)
 {
-    static const struct spread_walk walk = {
+    static const struct antientropy_walk walk = {
         .passed = passed, .reached = reached, .resists = resists};
-    struct spread spread = {.target = run->r->target,
-                            .stop = run->r->stop,
-                            .tally = run->r->tally,
-                            .pace = pace,
-                            .check = check_map,
-                            .walk = &walk,
-                            .ctx = run,
-                            .put_off = &run->walk.put_off};
-    int code = run->walk.second ? 0 : repair_all(run, &spread, err);
+    struct antientropy antientropy = {.target = run->r->target,
+                                      .stop = run->r->stop,
+                                      .tally = run->r->tally,
+                                      .pace = pace,
+                                      .check = check_map,
+                                      .walk = &walk,
+                                      .ctx = run,
+                                      .put_off = &run->walk.put_off};
+    int code = run->walk.second ? 0 : repair_all(run, &antientropy, err);
     if (code != 0)
         return code;
     bool left = run->walk.second || run->walk.put_off;
-    spread.put_off = NULL;
+    antientropy.put_off = NULL;
     if (!run->walk.second)
         repair_walk_turn(&run->walk);
     if (left)
-        code = repair_all(run, &spread, err);
+        code = repair_all(run, &antientropy, err);
     if (code == 0)
         repair_walk_reach(&run->walk, REPAIR_ALL, "");
     if (code == 0 && job_tally_failed(run->r->tally) == 0)

@@ -1,10 +1,10 @@
 /* Repair: what this target has of buckets with several copies is brought to whoever of the owners
- * lacks it (spread.h).  When all targets have done so under one map, no owner lacks anything that
- * any other has, and nobody lags any more (cluster/placement/lag.h): the primary says so then.
+ * lacks it (antientropy.h).  When all targets have done so under one map, no owner lacks anything
+ * that any other has, and nobody lags any more (cluster/placement/lag.h): the primary says so then.
  *
- * In two walks (spread.h): first what is left once only, of all buckets and mountpaths; then, where
- * something else was found lacking, that.  The bytes take their time by the setting repair_rate,
- * also when that is changed meanwhile.
+ * In two walks (antientropy.h): first what is left once only, of all buckets and mountpaths; then,
+ * where something else was found lacking, that.  The bytes take their time by the setting
+ * repair_rate, also when that is changed meanwhile.
  *
  * What an earlier attempt has compared or brought is not looked at again, as far as it still holds
  * (repair_walk.h).

@@ -2,7 +2,7 @@
 
 #include "common/fault.h"
 #include "common/log.h"
-#include "target/copies/spread.h"
+#include "target/copies/antientropy.h"
 #include "target/node/target.h"
 
 static int check_map(void *ctx, const struct cluster_state *s, struct error *err)
@@ -70,20 +70,20 @@ int trim_copies_run(const struct trim_copies *m, struct error *err)
 {
     struct target *t = m->target;
     struct job_pace pace;
-    const struct spread spread = {.target = t,
-                                  .stop = m->stop,
-                                  .tally = m->tally,
-                                  .pace = &pace,
-                                  .check = check_map,
-                                  .strange = strange,
-                                  .ctx = (void *)m};
+    const struct antientropy antientropy = {.target = t,
+                                            .stop = m->stop,
+                                            .tally = m->tally,
+                                            .pace = &pace,
+                                            .check = check_map,
+                                            .strange = strange,
+                                            .ctx = (void *)m};
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     int code = check_map((void *)m, s, err);
     if (code != 0)
         return code;
     object_store_settle(t->store);
     job_pace_init(&pace, 0, m->stop); /* what owners lack is the repair's */
-    code = spread_bucket(&spread, NULL, m->fence.bucket_id, err);
+    code = antientropy_bucket(&antientropy, NULL, m->fence.bucket_id, err);
     job_pace_done(&pace);
     return code != 0 ? code : job_tally_end(m->tally, err);
 }

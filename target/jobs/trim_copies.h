@@ -1,5 +1,5 @@
 /* Where `copies` of a bucket was lowered (cluster/placement/lower.h), this target removes what it
- * does not own any more, once all owners were asked, and have what is here or more (spread.h).
+ * does not own any more, once all owners were asked, and have what is here or more (antientropy.h).
  * What one of them lacks stays, and fails the job: it may be the last copy, or a write that nobody
  * was told of.
  *

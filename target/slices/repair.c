@@ -270,8 +270,8 @@ int ec_repair_name(const struct ec_repair_ask *ask, const struct cluster_state *
 
 /* --- for the jobs ----------------------------------------------------------------------------- */
 
-static void count_name(const struct spread *s, const char *name, const struct ec_repaired *done,
-                       const struct error *err)
+static void count_name(const struct antientropy *s, const char *name,
+                       const struct ec_repaired *done, const struct error *err)
 {
     if (err->code != 0 || done->made > 0)
         job_tally_expect(s->tally, 1);
@@ -283,7 +283,7 @@ static void count_name(const struct spread *s, const char *name, const struct ec
     job_tally_fail(s->tally, name, err);
 }
 
-static int mend_name(const struct spread *s, uint64_t bucket_id, const char *name,
+static int mend_name(const struct antientropy *s, uint64_t bucket_id, const char *name,
                      struct ec_walk *walk, struct error *err)
 {
     struct ec_repaired done;
@@ -309,7 +309,7 @@ static int mend_name(const struct spread *s, uint64_t bucket_id, const char *nam
 }
 
 /* 1: it is in slices, and what is here is what the owner that acts has, too; 0: no. */
-static int is_current(const struct spread *s, const struct cluster_state *state,
+static int is_current(const struct antientropy *s, const struct cluster_state *state,
                       const struct bucket *b, const char *name, struct error *err)
 {
     struct ec_reading r = {.target = s->target, .state = state, .bucket_id = b->id, .name = name};
@@ -325,7 +325,7 @@ static int is_current(const struct spread *s, const struct cluster_state *state,
     return code != 0 ? code : held.slices == r.manifest.tag;
 }
 
-bool ec_repair_before_it_goes(const struct spread *s, uint64_t bucket_id, const char *name)
+bool ec_repair_before_it_goes(const struct antientropy *s, uint64_t bucket_id, const char *name)
 {
     struct ec_repaired done = {0};
     struct error why = ERROR_INIT;
@@ -357,7 +357,7 @@ static bool has_bytes(const void *ctx, const char *name, const struct index_reco
     return !rec->tombstone && rec->job == NULL && rec->size > 0;
 }
 
-int ec_repair_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,
+int ec_repair_bucket(const struct antientropy *s, struct mountpath *mp, uint64_t bucket_id,
                      struct ec_walk *walk, struct error *err)
 {
     _cleanup_(index_batch_freep)

@@ -7,13 +7,13 @@
  * What is copied is on the new target's disk before the old one is asked to remove its own, and all
  * have been asked anew between: whatever ends at any time, no slice is without a copy for it.
  *
- * With spread.h, which brings the manifests, for the repair and the rebalance; by name for
- * slices/mend.h.  For a walk that puts off what can wait (spread.h) those of which k are left come
- * first. Waits. */
+ * With antientropy.h, which brings the manifests, for the repair and the rebalance; by name for
+ * slices/mend.h.  For a walk that puts off what can wait (antientropy.h) those of which k are left
+ * come first. Waits. */
 #pragma once
 
 #include "ec/code.h"
-#include "target/copies/spread.h"
+#include "target/copies/antientropy.h"
 
 struct ec_repair_ask {
     struct target *target;
@@ -48,9 +48,9 @@ struct ec_walk {
 
 /* The names of this bucket, with `ec`, that this mountpath has (NULL: any), and that this target
  * acts for. E_ABORTED; what check() says.  Sets, never clears, what is in *walk. */
-int ec_repair_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,
+int ec_repair_bucket(const struct antientropy *s, struct mountpath *mp, uint64_t bucket_id,
                      struct ec_walk *walk, struct error *err);
 /* A name that all its owners have, and this target, which is none of them, gives up in a rebalance:
  * its slices are brought to their places first.  For the owner that acts may have got the name
  * after its own walk.  false: the name stays here for now; the tally says why. */
-bool ec_repair_before_it_goes(const struct spread *s, uint64_t bucket_id, const char *name);
+bool ec_repair_before_it_goes(const struct antientropy *s, uint64_t bucket_id, const char *name);

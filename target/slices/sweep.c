@@ -15,7 +15,7 @@
 #include "target/slices/plan.h"
 #include "target/slices/slices.h"
 #include "target/slices/sweep_timer.h"
-#include "target/copies/hear.h"
+#include "target/copies/ask_peers.h"
 #include "target/node/target.h"
 
 enum { NAMES_AT_ONCE = 500 };
@@ -44,15 +44,15 @@ static bool ask_owner(struct target *t, const struct cluster_state *s, const str
 {
     struct object_held held;
     bool heard;
-    const struct hear_spec spec = {.target = t,
-                                   .state = s,
-                                   .nodes = &n,
-                                   .count = 1,
-                                   .bucket_id = bucket_id,
-                                   .name = object,
-                                   .these_owners = true};
+    const struct ask_peers_spec spec = {.target = t,
+                                        .state = s,
+                                        .nodes = &n,
+                                        .count = 1,
+                                        .bucket_id = bucket_id,
+                                        .name = object,
+                                        .these_owners = true};
     int code = strcmp(n->id, t->id) == 0 ? object_look(t->store, bucket_id, object, &held, NULL)
-                                         : hear(&spec, &held, &heard, NULL);
+                                         : ask_peers(&spec, &held, &heard, NULL);
     bool knows = code == 0 && !held.unreadable && !held.damaged;
     *out = (struct ec_owner){.answered = knows};
     if (knows) {

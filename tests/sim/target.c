@@ -68,7 +68,7 @@ static void ignored(void *arg, const struct answer *a)
     (void)arg, (void)a;
 }
 
-/* As target/jobs/job_news.c does: lost is lost. */
+/* As target/jobs/job_notify.c does: lost is lost. */
 static void tell_moved(struct target_sim *t, const struct part *part)
 {
     struct world *w = t->w;

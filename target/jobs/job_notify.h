@@ -4,4 +4,4 @@
 
 /* As the registry of jobs calls it (xaction/xaction.h); `target` is a struct target.  Any thread.
  */
-void job_news_send(void *target, const char *job_id);
+void job_notify(void *target, const char *job_id);

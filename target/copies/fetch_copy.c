@@ -1,4 +1,4 @@
-#include "target/copies/pull.h"
+#include "target/copies/fetch_copy.h"
 
 #include <string.h>
 #include <strings.h>
@@ -13,8 +13,8 @@
 
 enum { PIPE_BYTES = 1 << 20, PIECE = 256 << 10 };
 
-struct pulling {
-    const struct pull *pull;
+struct fetching {
+    const struct fetch_copy *spec;
     struct bpipe *pipe;
     char *url;
     sem_t begun; /* the head is here, or there will be none */
@@ -35,7 +35,7 @@ struct pulling {
 
 static void take_meta(void *ctx, const char *name, const char *value)
 {
-    struct pulling *g = ctx;
+    struct fetching *g = ctx;
     size_t prefix = strlen(OBJECT_META_PREFIX);
     if (strncasecmp(name, OBJECT_META_PREFIX, prefix) != 0)
         return;
@@ -47,7 +47,7 @@ static void take_meta(void *ctx, const char *name, const char *value)
 
 static void on_head(void *arg, const struct http_head *head)
 {
-    struct pulling *g = arg;
+    struct fetching *g = arg;
     const char *version = head->header(head, "Dfc-Version");
     const char *type = head->header(head, "Dfc-Checksum-Type");
     const char *value = head->header(head, "Dfc-Checksum-Value");
@@ -69,7 +69,7 @@ static void on_head(void *arg, const struct http_head *head)
 
 static void call_ended(void *arg, struct http_result *r)
 {
-    struct pulling *g = arg;
+    struct fetching *g = arg;
     http_result_error(r, g->url, &g->err);
     sem_post(&g->begun);
     sem_post(&g->ended);
@@ -77,7 +77,7 @@ static void call_ended(void *arg, struct http_result *r)
 
 /* --- into the store --------------------------------------------------------------------------- */
 
-static int store_bytes(struct pulling *g, struct object_put *put, struct error *err)
+static int store_bytes(struct fetching *g, struct object_put *put, struct error *err)
 {
     _cleanup_free_ char *piece = xmalloc(PIECE);
     ssize_t n;
@@ -91,9 +91,9 @@ static int store_bytes(struct pulling *g, struct object_put *put, struct error *
     return (int)n;
 }
 
-static int store(struct pulling *g, const struct object_moved *moved, struct error *err)
+static int store(struct fetching *g, const struct object_moved *moved, struct error *err)
 {
-    const struct pull *p = g->pull;
+    const struct fetch_copy *p = g->spec;
     struct object_put *put = NULL;
     const struct object_put_spec spec = {.bucket_id = p->bucket->id,
                                          .name = p->name,
@@ -119,10 +119,10 @@ static int store(struct pulling *g, const struct object_moved *moved, struct err
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static int check_head(const struct pulling *g, struct error *err)
+static int check_head(const struct fetching *g, struct error *err)
 {
     struct version v;
-    const struct pull *p = g->pull;
+    const struct fetch_copy *p = g->spec;
     if (!g->has_head && g->err.code == E_CORRUPT)
         return error_set(err, E_CORRUPT, "%s", g->err.message);
     if (!g->has_head)
@@ -135,9 +135,9 @@ static int check_head(const struct pulling *g, struct error *err)
     return 0;
 }
 
-static void start(struct pulling *g)
+static void start(struct fetching *g)
 {
-    const struct pull *p = g->pull;
+    const struct fetch_copy *p = g->spec;
     g->url = location_of_copy(p->from, p->state, p->bucket, p->name);
     const struct http_call call = {.method = HTTP_GET,
                                    .url = g->url,
@@ -147,9 +147,10 @@ static void start(struct pulling *g)
     http_call_start(p->target->data_client, &call, call_ended, g);
 }
 
-static int pull_bytes(const struct pull *p, const struct object_moved *moved, struct error *err)
+static int fetch_bytes(const struct fetch_copy *p, const struct object_moved *moved,
+                       struct error *err)
 {
-    struct pulling g = {.pull = p, .pipe = bpipe_new(PIPE_BYTES), .meta = BUF_INIT};
+    struct fetching g = {.spec = p, .pipe = bpipe_new(PIPE_BYTES), .meta = BUF_INIT};
     sem_init(&g.begun, 0, 0);
     sem_init(&g.ended, 0, 0);
     start(&g);
@@ -170,12 +171,12 @@ static int pull_bytes(const struct pull *p, const struct object_moved *moved, st
     return code;
 }
 
-int pull_object(const struct pull *p, struct error *err)
+int fetch_copy(const struct fetch_copy *p, struct error *err)
 {
     const struct object_moved moved = {.version = p->held->version,
                                        .modified_ms = p->held->modified_ms,
                                        .tombstone = !p->held->visible,
                                        .ranks = p->bucket->props.backend == NULL};
-    struct pulling nothing = {.pull = p, .meta = BUF_INIT};
-    return moved.tombstone ? store(&nothing, &moved, err) : pull_bytes(p, &moved, err);
+    struct fetching nothing = {.spec = p, .meta = BUF_INIT};
+    return moved.tombstone ? store(&nothing, &moved, err) : fetch_bytes(p, &moved, err);
 }

@@ -1,4 +1,4 @@
-#include "target/copies/hear.h"
+#include "target/copies/ask_peers.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct hearing {
     struct question questions[];
 };
 
-static struct hearing *hearing_new(const struct hear_spec *spec)
+static struct hearing *hearing_new(const struct ask_peers_spec *spec)
 {
     struct hearing *h = xcalloc(1, sizeof *h + spec->count * sizeof h->questions[0]);
     condition_init(&h->changed);
@@ -69,7 +69,7 @@ static void answered(void *arg, struct http_result *r)
     hearing_drop(h);
 }
 
-static void ask(struct hearing *h, const struct hear_spec *spec)
+static void ask(struct hearing *h, const struct ask_peers_spec *spec)
 {
     for (size_t i = 0; i < h->count; i++) {
         struct question *q = &h->questions[i];
@@ -91,7 +91,7 @@ static bool is_heard(const struct question *q)
 }
 
 /* Under the lock. */
-static bool is_enough(const struct hearing *h, const struct hear_spec *spec)
+static bool is_enough(const struct hearing *h, const struct ask_peers_spec *spec)
 {
     bool knows[OWNERS_ASKED_MAX];
     if (spec->enough == NULL)
@@ -102,7 +102,7 @@ static bool is_enough(const struct hearing *h, const struct hear_spec *spec)
 }
 
 /* Under the lock. */
-static void await(struct hearing *h, const struct hear_spec *spec)
+static void await(struct hearing *h, const struct ask_peers_spec *spec)
 {
     while (h->pending > 0 && !is_enough(h, spec))
         pthread_cond_wait(&h->changed, &h->lock);
@@ -141,7 +141,8 @@ static int failure_of(const struct hearing *h, struct error *err)
     return worst != NULL ? error_set(err, worst->err.code, "%s", worst->err.message) : 0;
 }
 
-int hear(const struct hear_spec *spec, struct object_held *held, bool *heard, struct error *err)
+int ask_peers(const struct ask_peers_spec *spec, struct object_held *held, bool *heard,
+              struct error *err)
 {
     struct hearing *h = hearing_new(spec);
     ask(h, spec);

@@ -1,4 +1,4 @@
-#include "target/jobs/job_news.h"
+#include "target/jobs/job_notify.h"
 
 #include "common/log.h"
 #include "common/mem.h"
@@ -45,7 +45,7 @@ static void send_posted(void *arg)
     http_call_start(t->control_client, &call, sent, n);
 }
 
-void job_news_send(void *target, const char *job_id)
+void job_notify(void *target, const char *job_id)
 {
     struct target *t = target;
     struct news *n = xcalloc(1, sizeof *n);

@@ -7,7 +7,7 @@
 
 struct target;
 
-struct pull {
+struct fetch_copy {
     struct target *target;
     const struct cluster_state *state;
     const struct bucket *bucket;
@@ -18,4 +18,4 @@ struct pull {
 
 /* 0 also where something as new is here.  E_NODE_UNREACHABLE; E_CORRUPT where what it
  * has is damaged; E_NOT_READY where it has something else by now. */
-int pull_object(const struct pull *p, struct error *err);
+int fetch_copy(const struct fetch_copy *p, struct error *err);

@@ -17,7 +17,7 @@
 struct object_held;
 struct target;
 
-struct hear_spec {
+struct ask_peers_spec {
     struct target *target;
     const struct cluster_state *state;
     const struct node *const *nodes; /* the state's */
@@ -34,4 +34,5 @@ struct hear_spec {
 };
 
 /* held[i] is the i-th's, where heard[i].  0: all were heard; else why one was not. */
-int hear(const struct hear_spec *spec, struct object_held *held, bool *heard, struct error *err);
+int ask_peers(const struct ask_peers_spec *spec, struct object_held *held, bool *heard,
+              struct error *err);

@@ -29,7 +29,7 @@
 struct target;
 
 /* Of a walk that goes on where it was. */
-struct spread_walk {
+struct antientropy_walk {
     /* Has the name been passed already, so that nothing is asked about it? */
     bool (*passed)(void *ctx, uint64_t bucket_id, const char *name);
     /* All names up to this one have been seen to … */
@@ -38,7 +38,7 @@ struct spread_walk {
     void (*resists)(void *ctx, uint64_t bucket_id, const char *name);
 };
 
-struct spread {
+struct antientropy {
     struct target *target;
     struct job_stop *stop;
     struct job_tally *tally;
@@ -51,7 +51,7 @@ struct spread {
     /* Is this name, which this target does not own, to be passed over?  NULL: none is. */
     bool (*passes)(void *ctx, const struct cluster_state *s, const struct bucket *b,
                    const char *name);
-    const struct spread_walk *walk; /* or NULL: all of them */
+    const struct antientropy_walk *walk; /* or NULL: all of them */
     void *ctx;
     /* NULL, or: names of which another owner has a whole copy, too, and those of more than k slices
      * are left for a later walk, and *put_off is set. */
@@ -60,5 +60,5 @@ struct spread {
 
 /* Of one mountpath; or, with NULL, of all as one row, from which a resilver takes nothing away.
  * E_ABORTED; what check() says; why an index cannot be relied on. */
-int spread_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,
-                  struct error *err);
+int antientropy_bucket(const struct antientropy *s, struct mountpath *mp, uint64_t bucket_id,
+                       struct error *err);

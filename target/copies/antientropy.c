@@ -1,4 +1,4 @@
-#include "target/copies/spread.h"
+#include "target/copies/antientropy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ struct item {
 
 /* Names of one index. */
 struct batch {
-    const struct spread *spread;
+    const struct antientropy *spec;
     uint64_t bucket_id;
     size_t count;
     struct item items[SETTLE_AT_ONCE];
@@ -53,7 +53,7 @@ struct batch {
 static void take(struct batch *b, const char *name, const struct index_record *rec)
 {
     struct item *it = &b->items[b->count];
-    const struct spread *s = b->spread;
+    const struct antientropy *s = b->spec;
     /* Its job gives it to all owners, or takes it back. */
     if (object_job_hides(s->target->store, rec->job))
         return;
@@ -72,7 +72,7 @@ static int collect(struct batch *b, struct mountpath *mp, struct error *err)
 {
     struct index_merge m = {.count = 0};
     const struct index_cursor *c;
-    int code = index_merge_open(&m, b->spread->target->mountpaths, mp, b->bucket_id, err);
+    int code = index_merge_open(&m, b->spec->target->mountpaths, mp, b->bucket_id, err);
     if (code == 0)
         code = index_merge_seek(&m, b->last, *b->last != '\0', err);
     b->more = false;
@@ -104,7 +104,7 @@ static void rank(struct batch *b)
         struct item *it = &b->items[i];
         struct object_held held;
         if (it->visible &&
-            object_look(b->spread->target->store, b->bucket_id, it->name.name, &held, NULL) == 0 &&
+            object_look(b->spec->target->store, b->bucket_id, it->name.name, &held, NULL) == 0 &&
             held.found && version_compare(&held.version, &it->name.version) == 0)
             take_content(&it->name, &held);
     }
@@ -142,7 +142,7 @@ static void ask_node(struct batch *b, const struct cluster_state *s, const struc
     }
     if (count == 0)
         return;
-    int code = settle_ask(b->spread->target, s, n, SETTLE_IS_HELD, names, count, yes, &b->why);
+    int code = settle_ask(b->spec->target, s, n, SETTLE_IS_HELD, names, count, yes, &b->why);
     for (size_t i = 0; i < count; i++) {
         bool lacks = code != 0 || !yes[i];
         asked[i]->lacking = asked[i]->lacking || lacks;
@@ -163,15 +163,14 @@ static void tell_node(struct batch *b, const struct cluster_state *s, const stru
             names[count++] = &it->name;
     }
     if (count > 0)
-        (void)settle_ask(b->spread->target, s, n, SETTLE_WANTED, names, count, yes, &b->why);
+        (void)settle_ask(b->spec->target, s, n, SETTLE_WANTED, names, count, yes, &b->why);
 }
 
 /* What is not ours: the owners have it, or it is somebody else's to see to. */
-static bool is_left(const struct spread *spread, const struct cluster_state *s,
+static bool is_left(const struct antientropy *spec, const struct cluster_state *s,
                     const struct bucket *b, const char *name)
 {
-    return spread->strange == NULL ||
-           (spread->passes != NULL && spread->passes(spread->ctx, s, b, name));
+    return spec->strange == NULL || (spec->passes != NULL && spec->passes(spec->ctx, s, b, name));
 }
 
 static void begin_round(struct batch *b, const struct cluster_state *s)
@@ -187,8 +186,8 @@ static void begin_round(struct batch *b, const struct cluster_state *s)
         if (it->over || !it->chosen)
             continue;
         owners_of(s, bucket, it->name.name, &it->owners);
-        it->mine = owners_has(&it->owners, b->spread->target->id);
-        it->over = !it->mine && is_left(b->spread, s, bucket, it->name.name);
+        it->mine = owners_has(&it->owners, b->spec->target->id);
+        it->over = !it->mine && is_left(b->spec, s, bucket, it->name.name);
     }
 }
 
@@ -197,7 +196,7 @@ static void take_away(struct batch *b, const struct node *n)
 {
     for (size_t i = 0; i < b->count; i++) {
         struct item *it = &b->items[i];
-        if (!owes(it, n) || it->mine || b->spread->strange == NULL)
+        if (!owes(it, n) || it->mine || b->spec->strange == NULL)
             continue;
         it->lacking = true;
         b->away = n;
@@ -209,7 +208,7 @@ static void look(struct batch *b, const struct cluster_state *s)
     begin_round(b, s);
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        if (strcmp(n->id, b->spread->target->id) == 0)
+        if (strcmp(n->id, b->spec->target->id) == 0)
             continue;
         if (n->state == NODE_ACTIVE && node_is_present(n))
             ask_node(b, s, n);
@@ -229,7 +228,7 @@ static void tell(struct batch *b, const struct cluster_state *s)
 /* How many of the chosen ones are left. */
 static size_t end_round(struct batch *b)
 {
-    const struct spread *s = b->spread;
+    const struct antientropy *s = b->spec;
     size_t left = 0;
     for (size_t i = 0; i < b->count; i++) {
         struct item *it = &b->items[i];
@@ -256,7 +255,7 @@ static size_t end_round(struct batch *b)
 
 static void give_up(struct batch *b)
 {
-    const struct spread *s = b->spread;
+    const struct antientropy *s = b->spec;
     struct error why = b->why;
     if (why.code == 0 && b->away != NULL)
         error_set(&why, E_NODE_UNREACHABLE, "target '%s' is %s", b->away->id,
@@ -278,7 +277,7 @@ static void give_up(struct batch *b)
 /* What is found lacking, all names being chosen, is due now or left for later. */
 static int look_at_all(struct batch *b, struct error *err)
 {
-    const struct spread *s = b->spread;
+    const struct antientropy *s = b->spec;
     _cleanup_state_ const struct cluster_state *state = state_current(s->target->state);
     int code = s->check(s->ctx, state, err);
     if (code != 0)
@@ -302,7 +301,7 @@ static int look_at_all(struct batch *b, struct error *err)
  */
 static int bring(struct batch *b, size_t left, int tries_max, struct error *err)
 {
-    const struct spread *s = b->spread;
+    const struct antientropy *s = b->spec;
     uint64_t pause_ms = PAUSE_FIRST_MS;
     for (int tries = 0; tries < tries_max; tries++) {
         _cleanup_state_ const struct cluster_state *state = state_current(s->target->state);
@@ -369,9 +368,9 @@ static size_t choose_aside(struct batch *b)
     return count;
 }
 
-static int spread_batch(struct batch *b, struct error *err)
+static int compare_batch(struct batch *b, struct error *err)
 {
-    const struct spread *s = b->spread;
+    const struct antientropy *s = b->spec;
     int code = look_at_all(b, err);
     size_t count;
     while (code == 0 && (count = choose(b, job_pace_rate(s->pace))) > 0) {
@@ -389,17 +388,17 @@ static int spread_batch(struct batch *b, struct error *err)
     return code;
 }
 
-int spread_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,
-                  struct error *err)
+int antientropy_bucket(const struct antientropy *s, struct mountpath *mp, uint64_t bucket_id,
+                       struct error *err)
 {
     struct batch *b = xcalloc(1, sizeof *b);
-    *b = (struct batch){.spread = s, .bucket_id = bucket_id, .more = true};
+    *b = (struct batch){.spec = s, .bucket_id = bucket_id, .more = true};
     int code = 0;
     while (code == 0 && b->more && !s->stop->wanted) {
         code = collect(b, mp, err);
         rank(b);
         if (code == 0 && b->count > 0)
-            code = spread_batch(b, err);
+            code = compare_batch(b, err);
         if (code == 0 && s->walk != NULL)
             s->walk->reached(s->ctx, bucket_id, b->last);
         forget(b);
