@@ -37,6 +37,7 @@ struct caller {
     const struct cluster_state *state; /* a reference, dropped when the request ends */
     const struct user *user;           /* the state's; NULL: anonymous */
     enum via via;
+    char access[ACCESS_KEY_CHARS + 1];      /* with which the token was got; "" */
     char token[2 * TOKEN_RANDOM_BYTES + 1]; /* or signed URL: which; "" */
     bool asked;
     struct access_decision last; /* the answer */
@@ -103,14 +104,24 @@ static void put_hex(const unsigned char *bytes, size_t count, char *out)
         snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* A token is good for as long as what it was got with: the access key, or the password. */
+static bool is_withdrawn(const struct caller *c, const struct token *t)
+{
+    const struct key_owner *o = access_key_owner(&c->state->access, t->access);
+    bool has_key = t->access[0] == '\0' || (o != NULL && o->user == c->user &&
+                                            access_key_is_in_force(o->key, clock_wall_ms()));
+    return !has_key || (int64_t)t->issued_ms < c->user->tokens_after_ms;
+}
+
 /* Of a token or signed URL that is valid. */
 static int take_fields(struct http_request *req, struct caller *c, enum via via,
                        const struct token *t, struct error *err)
 {
     int code = find_user(req, c, t->user, err);
-    if (code == 0 && (int64_t)t->issued_ms < c->user->tokens_after_ms)
+    if (code == 0 && is_withdrawn(c, t))
         return unproven(req, "expired", "the token was withdrawn; log in again", err);
     c->via = via;
+    snprintf(c->access, sizeof c->access, "%s", t->access);
     put_hex(t->random, sizeof t->random, c->token);
     return code;
 }
@@ -429,6 +440,7 @@ void guard_put_url_proof(const struct http_request *req, const struct redirect_c
     struct token t = {.issued_ms = (uint64_t)clock_wall_ms()};
     t.expires_ms = *expires_ms = t.issued_ms + life_ms;
     snprintf(t.user, sizeof t.user, "%s", c->user->id);
+    snprintf(t.access, sizeof t.access, "%s", c->access);
     random_bytes(t.random, sizeof t.random);
     struct proof_keys *keys = guard_keys(c->guard);
     signed_url_put(keys, &t, call, url);

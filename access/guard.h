@@ -5,7 +5,7 @@
  *                │        │           │
  *                │        │           ├ 429: more often than the user's rate allows (rates.h)
  *                │        │           └ 401 anonymous, 403 access_denied: what right is missing
- *                │        └ 401: gone, disabled, or the token was withdrawn
+ *                │        └ 401: gone, disabled, or the token was withdrawn (with its access key)
  *                └ 401: the token or the redirect proof is invalid or expired
  *
  *   proof                          where                    identity

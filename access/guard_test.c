@@ -19,6 +19,7 @@
 
 #define ANN "9f0c0000000000000000000000000001"
 #define BEN "9f0c0000000000000000000000000002"
+#define KEY(n) "DFC4JAAAAAAAAAAAAAA" n
 #define GRANTS "\"grants\": [{\"rights\": [\"read\"], \"bucket\": \"b\"}]"
 
 enum { MINUTE_MS = 60000 };
@@ -121,15 +122,21 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Of a user, issued so long ago, good for a minute from then. */
-static void put_token(const char *user, uint64_t age_ms, struct buf *out)
+/* Of a user, got with an access key or none, issued so long ago, good for a minute from then. */
+static void put_token_of(const char *user, const char *access, uint64_t age_ms, struct buf *out)
 {
     struct token t = {.issued_ms = (uint64_t)clock_wall_ms() - age_ms};
     struct proof_keys *keys = guard_keys(fx.guard);
     t.expires_ms = t.issued_ms + MINUTE_MS;
     snprintf(t.user, sizeof t.user, "%s", user);
+    snprintf(t.access, sizeof t.access, "%s", access);
     token_put(keys, &t, out);
     proof_keys_unref(keys);
+}
+
+static void put_token(const char *user, uint64_t age_ms, struct buf *out)
+{
+    put_token_of(user, "", age_ms, out);
 }
 
 /* 200: `word` is the actor.  401: the word of the challenge.  Else the error's code. */
@@ -173,6 +180,42 @@ static void test_a_token_makes_its_user(void **state)
     expect(401, "expired");
     buf_done(&ben);
     buf_done(&old);
+}
+
+static void test_a_token_ends_with_its_access_key(void **state)
+{
+    (void)state;
+    static const struct access_key keys[] = {
+        {.access = KEY("1"), .secret = "s"},
+        {.access = KEY("2"), .secret = "s"},
+        {.access = KEY("3"), .secret = "s", .expires_ms = 1},
+    };
+    _cleanup_(buf_done)
+    struct buf first = BUF_INIT;
+    _cleanup_(buf_done)
+    struct buf second = BUF_INIT;
+    _cleanup_(buf_done)
+    struct buf expired = BUF_INIT;
+    _cleanup_(buf_done)
+    struct buf bens = BUF_INIT;
+    for (int i = 0; i < 2; i++)
+        apply((struct command){.kind = CMD_KEY_ADD, .name = "ann", .key = &keys[i]}, "{}");
+    apply((struct command){.kind = CMD_KEY_ADD, .name = "ben", .key = &keys[2]}, "{}");
+    put_token_of(ANN, KEY("1"), 0, &first);
+    put_token_of(ANN, KEY("2"), 0, &second);
+    put_token_of(BEN, KEY("3"), 0, &expired);
+    put_token_of(ANN, KEY("3"), 0, &bens);
+    call("GET", "/o/b/x", buf_str(&first));
+    expect(200, "ann");
+    apply((struct command){.kind = CMD_KEY_REMOVE, .name = "ann", .text = KEY("1")}, "{}");
+    call("GET", "/o/b/x", buf_str(&first));
+    expect(401, "expired");
+    call("GET", "/o/b/x", buf_str(&second));
+    expect(200, "ann");
+    call("GET", "/o/b/x", buf_str(&expired));
+    expect(401, "expired");
+    call("GET", "/o/b/x", buf_str(&bens));
+    expect(401, "expired");
 }
 
 static void test_a_user_who_is_disabled_is_nobody(void **state)
@@ -280,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_token_makes_its_user, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_token_ends_with_its_access_key, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_user_who_is_disabled_is_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_redirect_is_for_its_call, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_signed_url_is_its_user_for_one_call, setup,

@@ -80,8 +80,7 @@ static bool secret_of(const struct key_owner *o, const struct proof_keys *keys, 
                       char secret[static SECRET_CHARS + 1])
 {
     char access_key[ACCESS_KEY_CHARS + 1];
-    bool counts =
-        o != NULL && o->user->enabled && (o->key->expires_ms == 0 || now_ms < o->key->expires_ms);
+    bool counts = o != NULL && o->user->enabled && access_key_is_in_force(o->key, now_ms);
     if (counts && seal_open(proof_keys_cluster(keys), o->user->id, o->access, o->key->secret,
                             secret, NULL) == 0)
         return true;
@@ -116,7 +115,7 @@ static int take_nonce(struct login *l, const struct claim *c, int64_t now_ms, st
 }
 
 int login_by_key(struct login *l, const struct proof_keys *keys, const struct access *doc,
-                 json_t *body, int64_t now_ms, const struct user **out, struct error *err)
+                 json_t *body, int64_t now_ms, const struct key_owner **out, struct error *err)
 {
     struct claim c = {0};
     int code = parse(body, &c, err);
@@ -128,6 +127,6 @@ int login_by_key(struct login *l, const struct proof_keys *keys, const struct ac
     const struct key_owner *o = access_key_owner(doc, c.access);
     if (!is_proven(&c, o, keys, now_ms))
         return error_set(err, E_UNAUTHORIZED, "no key in force has this access key and secret");
-    *out = o->user;
+    *out = o;
     return take_nonce(l, &c, now_ms, err);
 }

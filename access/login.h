@@ -24,4 +24,4 @@ void login_free(struct login *l);
 /* Any thread.  *out is the document's.  E_JSON, E_UNAUTHORIZED; E_RATE_LIMITED: too many with this
  * access key. */
 int login_by_key(struct login *l, const struct proof_keys *keys, const struct access *doc,
-                 json_t *body, int64_t now_ms, const struct user **out, struct error *err);
+                 json_t *body, int64_t now_ms, const struct key_owner **out, struct error *err);

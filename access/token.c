@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <openssl/crypto.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "access/bytes.h"
@@ -20,8 +21,11 @@ enum { PREFIX = sizeof prefix - 1, SIGNED = PREFIX + FIELDS_CHARS, WHOLE = SIGNE
 void token_write_fields(const struct proof_key *key, const struct token *t,
                         unsigned char out[static FIELDS])
 {
+    char access[ACCESS_KEY_CHARS + 1] = "";
+    snprintf(access, sizeof access, "%s", t->access);
     unsigned char *at = bytes_put(out, key->id, PROOF_KEY_ID_BYTES);
     at = bytes_put_hex(at, t->user, TOKEN_USER_BYTES);
+    at = bytes_put(at, access, ACCESS_KEY_CHARS);
     at = bytes_put_u64(at, t->issued_ms);
     at = bytes_put_u64(at, t->expires_ms);
     bytes_put(at, t->random, TOKEN_RANDOM_BYTES);
@@ -33,6 +37,9 @@ enum proof_verdict token_read_fields(const unsigned char fields[static FIELDS], 
     const unsigned char *at = fields + PROOF_KEY_ID_BYTES;
     format_hex(at, TOKEN_USER_BYTES, out->user);
     at += TOKEN_USER_BYTES;
+    memcpy(out->access, at, ACCESS_KEY_CHARS);
+    out->access[ACCESS_KEY_CHARS] = '\0';
+    at += ACCESS_KEY_CHARS;
     out->issued_ms = bytes_u64(at);
     out->expires_ms = bytes_u64(at + 8);
     memcpy(out->random, at + 16, TOKEN_RANDOM_BYTES);

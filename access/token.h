@@ -1,10 +1,12 @@
 /* Bearer tokens: a client's proof of identity at any node.  Pure; fuzzed.
  *
- *     dfc1.<base64url(key id, user id, issued, expires, random)>.<base64url(mac)>
+ *     dfc1.<base64url(key id, user id, access key, issued, expires, random)>.<base64url(mac)>
  *
- * The mac is HMAC-SHA256 with the token key (proof_keys.h) over everything before the second dot.
- * Numbers are 8 bytes, most significant first, times are Unix times in ms.  There is one algorithm
- * and no header that could name another.
+ * The key id is the cluster key's.  The access key is the one that the token was got with: a token
+ * ends with it.  It is 20 bytes of 0 where the user has given a password.  The mac is HMAC-SHA256
+ * with the token key (proof_keys.h) over everything before the second dot.  Numbers are 8 bytes,
+ * most significant first, times are Unix times in ms.  There is one algorithm and no header that
+ * could name another.
  *
  * A token has no rights: every request looks them up in the document `access`. */
 #pragma once
@@ -13,6 +15,7 @@
 #include <stdint.h>
 
 #include "access/proof_keys.h"
+#include "cluster/access/user.h"
 #include "common/buf.h"
 
 enum {
@@ -22,7 +25,8 @@ enum {
 };
 
 struct token {
-    char user[TOKEN_USER_CHARS + 1]; /* id */
+    char user[TOKEN_USER_CHARS + 1];   /* id */
+    char access[ACCESS_KEY_CHARS + 1]; /* "": none */
     uint64_t issued_ms, expires_ms;
     unsigned char random[TOKEN_RANDOM_BYTES]; /* names the token in the audit log */
 };
@@ -34,7 +38,10 @@ enum proof_verdict {
 };
 
 /* What a token says, as bytes: a signed URL has them, too (signed_url.h). */
-enum { TOKEN_FIELDS = PROOF_KEY_ID_BYTES + TOKEN_USER_BYTES + 8 + 8 + TOKEN_RANDOM_BYTES };
+enum {
+    TOKEN_FIELDS =
+        PROOF_KEY_ID_BYTES + TOKEN_USER_BYTES + ACCESS_KEY_CHARS + 8 + 8 + TOKEN_RANDOM_BYTES
+};
 
 void token_write_fields(const struct proof_key *key, const struct token *t,
                         unsigned char out[static TOKEN_FIELDS]);

@@ -12,6 +12,7 @@
 #define NEW_LINE "0123456789abcdef0123456789abcdef-new\n"
 
 static const struct token sample = {.user = "9f0c0000000000000000000000000001",
+                                    .access = "DFC4JAAAAAAAAAAAAAA1",
                                     .issued_ms = 1000,
                                     .expires_ms = 2000,
                                     .random = {1, 2, 3, 4, 5, 6, 7, 8}};
@@ -34,10 +35,25 @@ static void test_a_token_comes_back(void **state)
     assert_memory_equal(text.data, "dfc1.", 5);
     assert_int_equal(token_check(keys, text.data, 1999, &t), PROOF_VALID);
     assert_string_equal(t.user, sample.user);
+    assert_string_equal(t.access, sample.access);
     assert_int_equal(t.issued_ms, 1000);
     assert_int_equal(t.expires_ms, 2000);
     assert_memory_equal(t.random, sample.random, sizeof t.random);
     assert_int_equal(token_check(keys, text.data, 2000, &t), PROOF_EXPIRED);
+    proof_keys_unref(keys);
+}
+
+static void test_a_token_of_a_password_has_no_access_key(void **state)
+{
+    (void)state;
+    struct proof_keys *keys = keys_of(OLD_LINE);
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    struct token t = sample;
+    t.access[0] = '\0';
+    token_put(keys, &t, &text);
+    assert_int_equal(token_check(keys, text.data, 1999, &t), PROOF_VALID);
+    assert_string_equal(t.access, "");
     proof_keys_unref(keys);
 }
 
@@ -111,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_token_comes_back),
+        cmocka_unit_test(test_a_token_of_a_password_has_no_access_key),
         cmocka_unit_test(test_no_other_text_is_a_token),
         cmocka_unit_test(test_a_key_is_changed_without_a_pause),
         cmocka_unit_test(test_the_sum_is_hmac),

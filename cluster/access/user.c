@@ -35,6 +35,11 @@ bool user_id_is_valid(const char *id)
     return strlen(id) == USER_ID_CHARS && strspn(id, "0123456789abcdef") == USER_ID_CHARS;
 }
 
+bool access_key_is_in_force(const struct access_key *k, int64_t now_ms)
+{
+    return k->expires_ms == 0 || now_ms < k->expires_ms;
+}
+
 bool access_key_is_valid(const char *access_key)
 {
     return strlen(access_key) == ACCESS_KEY_CHARS &&

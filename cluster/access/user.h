@@ -65,6 +65,7 @@ const char *user_kind_name(enum user_kind kind);
 int user_name_check(const char *name, struct error *err); /* of a role, too */
 bool user_id_is_valid(const char *id);
 bool access_key_is_valid(const char *access_key);
+bool access_key_is_in_force(const struct access_key *k, int64_t now_ms); /* not expired */
 
 /* What one user may have: `anonymous` has neither keys, a password nor roles, and only some rights;
  * a service has no password.  E_INVALID; `path`: for the message. */

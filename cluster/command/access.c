@@ -193,7 +193,7 @@ int command_key_add(const struct cluster_state *s, const struct command *cmd,
     return put_user(s, &after, next, err);
 }
 
-/* The tokens that were got with the key end with it. */
+/* The tokens that were got with the key end with it (access/token.h). */
 int command_key_remove(const struct cluster_state *s, const struct command *cmd,
                        const struct cluster_state **next, struct error *err)
 {
@@ -210,7 +210,6 @@ int command_key_remove(const struct cluster_state *s, const struct command *cmd,
     }
     if (after.key_count == before->key_count)
         return error_set(err, E_NOT_FOUND, "user '%s' has no key '%.40s'", before->name, cmd->text);
-    withdraw_tokens(&after, cmd->wall_ms);
     return put_user(s, &after, next, err);
 }
 

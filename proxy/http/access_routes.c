@@ -506,7 +506,7 @@ const struct http_route access_routes[] = {
      .errors = "user_not_found overloaded not_supported invalid_argument"},
     {ROW("key_remove", HTTP_DELETE, "/v1/users/{user}/keys/{key}"), .changes = true,
      .begin = remove_key_begin,
-     .summary = "Removes an access key. Tokens of the user that were issued before end.",
+     .summary = "Removes an access key. The tokens that it gave end; those of another key go on.",
      .body = "", .reply = "204", .errors = "user_not_found not_found"},
     {ROW("password_set", HTTP_PUT, "/v1/users/{user}/password"), .changes = true,
      .begin = password_begin,

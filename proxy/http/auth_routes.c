@@ -25,7 +25,7 @@ struct proxy *auth_enter(struct http_request *req)
 /* --- login ------------------------------------------------------------------------------------ */
 
 static void reply_token(struct http_request *req, const struct proof_keys *keys,
-                        const struct user *user, int64_t now_ms)
+                        const struct user *user, const char *access, int64_t now_ms)
 {
     const struct proxy *p = http_user(req);
     struct token t = {.issued_ms = (uint64_t)now_ms,
@@ -33,6 +33,7 @@ static void reply_token(struct http_request *req, const struct proof_keys *keys,
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
     snprintf(t.user, sizeof t.user, "%s", user->id);
+    snprintf(t.access, sizeof t.access, "%s", access);
     random_bytes(t.random, sizeof t.random);
     token_put(keys, &t, &text);
     _cleanup_json_ json_t *doc = json_pack("{s:s, s:I, s:s}", "token", buf_str(&text), "expires_ms",
@@ -47,14 +48,14 @@ static void login_body(struct http_request *req, const char *data, size_t len)
     int64_t now_ms = clock_wall_ms();
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *doc = NULL;
-    const struct user *user = NULL;
+    const struct key_owner *o = NULL;
     struct error err = ERROR_INIT;
     struct proof_keys *keys = guard_keys(p->guard);
     if (json_parse_secret(data, len, &doc, &err) != 0 ||
-        login_by_key(p->login, keys, &s->access, doc, now_ms, &user, &err) != 0)
+        login_by_key(p->login, keys, &s->access, doc, now_ms, &o, &err) != 0)
         http_reply_error(req, &err);
     else
-        reply_token(req, keys, user, now_ms);
+        reply_token(req, keys, o->user, o->access, now_ms);
     proof_keys_unref(keys);
 }
 

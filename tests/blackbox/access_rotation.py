@@ -106,8 +106,12 @@ def test_a_key_of_a_user_changes_under_load(c):
             new.login(node).expect(200)
         load.identity = new
         load.wait_more()
+        load.withdrawn = 0
         c.call("DELETE", f"/v1/users/worker/keys/{old.access}").expect(204)
         load.wait_more()
+        equal(load.withdrawn, 0, "tokens of the second key that ended with the first")
+    for node in ON_PROXIES:
+        c.bare("GET", "/v1/auth/whoami", node=node, headers=old.headers()).expect(401, "unauthorized")
     for node in ON_PROXIES:
         old.login(node).expect(401, "unauthorized")
     equal(len(c.call("GET", "/v1/users/worker").json()["keys"]), 1, "keys")

@@ -94,8 +94,9 @@ def test_with_a_wrong_proof(c):
 def test_with_an_expired_proof(c):
     user = c.root.id()
     each(c, bearer(accessref.token(c.key_text, user, now() - 60000, now() - 1)), refused("expired"))
-    good = accessref.token(c.key_text, user, now(), now() + 60000)
-    c.bare("GET", "/v1/auth/whoami", headers=bearer(good)).expect(200)
+    for access, status in (("", 200), (c.root.access, 200), ("DFC4JAAAAAAAAAAAAAA1", 401)):
+        text = accessref.token(c.key_text, user, now(), now() + 60000, access)
+        c.bare("GET", "/v1/auth/whoami", headers=bearer(text)).expect(status)
 
 
 def test_without_the_right(c):

@@ -121,6 +121,15 @@ def test_a_url_ends_with_its_user_and_their_right(c):
     ask(c, "GET", url).expect(401, "unauthorized")
 
 
+def test_a_url_ends_with_the_access_key(c):
+    user = make_user(c, "signer", [{"rights": ["read"], "bucket": "b"}])
+    url = c.sign("GET", "b", "o", identity=user)
+    c.call("POST", "/v1/users/signer/keys").expect(201)
+    ask(c, "GET", url).expect(200)
+    c.call("DELETE", f"/v1/users/signer/keys/{user.access}").expect(204)
+    wait_for(lambda: ask(c, "GET", url).status == 401, "the key to be gone")
+
+
 def test_a_bucket_made_anew_is_another_one(c):
     c.create("anew")
     url = c.sign("PUT", "anew", "o")

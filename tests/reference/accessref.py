@@ -34,10 +34,14 @@ def login(access, secret, time_ms=None, nonce=None):
     return json.dumps({"access": access, "time_ms": time_ms, "nonce": nonce, "proof": proof}).encode()
 
 
-def token(key_text, user_id, issued_ms, expires_ms):
+def token_fields(key_id, user_id, issued_ms, expires_ms, access=""):
+    return (key_id + bytes.fromhex(user_id) + access.encode().ljust(20, b"\0")
+            + struct.pack(">QQ", issued_ms, expires_ms) + secrets.token_bytes(8))
+
+
+def token(key_text, user_id, issued_ms, expires_ms, access=""):
     key_id, key = derived(key_text, "dfc-token-1")
-    fields = key_id + bytes.fromhex(user_id) + struct.pack(">QQ", issued_ms, expires_ms)
-    text = "dfc1." + base64url(fields + secrets.token_bytes(8))
+    text = "dfc1." + base64url(token_fields(key_id, user_id, issued_ms, expires_ms, access))
     return text + "." + base64url(authref.mac(key, text))
 
 
@@ -62,6 +66,5 @@ def redirect(key_text, user_id, expires_ms, method, bucket_id, name, **more):
 
 def signed_url(key_text, user_id, issued_ms, expires_ms, method, bucket_id, name):
     key_id, key = derived(key_text, "dfc-url-1")
-    fields = (key_id + bytes.fromhex(user_id) + struct.pack(">QQ", issued_ms, expires_ms)
-              + secrets.token_bytes(8))
+    fields = token_fields(key_id, user_id, issued_ms, expires_ms)
     return base64url(fields + authref.mac(key, fields + call_bytes(method, bucket_id, name)))
