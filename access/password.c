@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/parse.h"
 #include "common/rng.h"
+#include "net/auth/auth.h"
 
 enum { LOG2_N = 15, R = 8, P = 1, SALT_BYTES = 16, HASH_BYTES = 32 };
 
@@ -81,4 +82,21 @@ bool password_matches(const char *password, const char *hash)
     bool known = parse_hash(hash, salt, want);
     bool computed = strlen(password) <= PASSWORD_MAX && scrypt(password, salt, got);
     return computed && known && CRYPTO_memcmp(got, want, sizeof got) == 0;
+}
+
+bool password_peer_is_local(const char *peer)
+{
+    char host[64];
+    bool bracketed = peer[0] == '[';
+    size_t len = strcspn(peer + bracketed, bracketed ? "]" : ":");
+    if (len >= sizeof host)
+        return false;
+    snprintf(host, sizeof host, "%.*s", (int)len, peer + bracketed);
+    return auth_is_loopback(host);
+}
+
+bool password_opens(const struct user *u, const char *password)
+{
+    bool counts = u != NULL && u->enabled;
+    return password_matches(password, counts ? u->password : "") && counts;
 }

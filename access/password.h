@@ -16,3 +16,9 @@ int password_hash(const char *password, char hash[static PASSWORD_HASH_MAX], str
 /* In constant time.  `hash` "" is no password: a hash is computed all the same, so that the time
  * does not tell whether a user has one, or exists. */
 bool password_matches(const char *password, const char *hash);
+/* May it come in clear from this peer, since it does not leave the machine?  "127.0.0.1:4711",
+ * "[::1]:4711". */
+bool password_peer_is_local(const char *peer);
+/* May a user log in with this password?  Not one who is disabled or has none, nor NULL, who takes
+ * as long. */
+bool password_opens(const struct user *u, const char *password);

@@ -55,9 +55,40 @@ static void test_lengths(void **state)
     assert_true(password_matches(longest, hash));
 }
 
+static void test_a_password_opens_for_its_user_alone(void **state)
+{
+    (void)state;
+    char hash[PASSWORD_HASH_MAX];
+    assert_int_equal(password_hash("correct horse", hash, NULL), 0);
+    struct user anna = {.name = "anna", .enabled = true, .password = hash};
+    const struct user none = {.name = "ben", .enabled = true, .password = ""};
+    assert_true(password_opens(&anna, "correct horse"));
+    assert_false(password_opens(&anna, "correct mule"));
+    assert_false(password_opens(&none, "correct horse"));
+    assert_false(password_opens(&none, ""));
+    assert_false(password_opens(NULL, "correct horse"));
+    anna.enabled = false;
+    assert_false(password_opens(&anna, "correct horse"));
+}
+
+static void test_a_password_comes_in_clear_from_this_machine_alone(void **state)
+{
+    (void)state;
+    static const char *const near[] = {"127.0.0.1:4711", "127.9.9.9:1", "[::1]:4711"};
+    static const char *const far[] = {
+        "192.0.2.1:4711",    "[2001:db8::1]:4711", "?:1", "", "[", "1",
+        "12.127.0.1:127001", "[127.0.0.1.evil]:1"};
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++)
+        assert_true(password_peer_is_local(near[i]));
+    for (size_t i = 0; i < sizeof far / sizeof *far; i++)
+        assert_false(password_peer_is_local(far[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_password_comes_in_clear_from_this_machine_alone),
+        cmocka_unit_test(test_a_password_opens_for_its_user_alone),
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_a_hash_of_python),
         cmocka_unit_test(test_what_is_no_hash_matches_nothing),

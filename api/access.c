@@ -3,6 +3,7 @@
 
 #include "api/admin.h"
 #include "api/failure.h"
+#include "api/secret.h"
 #include "api/uri.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
@@ -94,6 +95,19 @@ int dfc_user_revoke(struct dfc_client *c, const char *user, const char *grant, c
                     struct dfc_error *err)
 {
     return change_grants(c, user, "revoke", grant, document, err);
+}
+
+int dfc_user_password(struct dfc_client *c, const char *user, const char *password,
+                      struct dfc_error *err)
+{
+    _cleanup_json_ json_t *doc = json_pack("{s:s}", "password", password);
+    if (doc == NULL)
+        return failure_set(err, DFC_INVALID, E_INVALID, "the password is missing, or is not UTF-8");
+    _cleanup_(secret_freep)
+    char *body = json_text(doc);
+    const struct call_small what = {.method = "PUT", .body = body, .twice_is_harmless = true};
+    const struct place at = {.room = "users", .name = user, .part = "password"};
+    return call(c, &what, &at, NULL, err);
 }
 
 int dfc_user_key_add(struct dfc_client *c, const char *user, char **document, struct dfc_error *err)

@@ -133,11 +133,13 @@ DFC_API void dfc_client_close(struct dfc_client *client); /* no call may be runn
  *     {"current": "lab", "profiles": {"lab": {"endpoints": "https://…", "access_key": "…",
  *                                             "secret_key": "…", "ca_file": "…"}}}
  *
- * The file has mode 0600: one that others may read is DFC_LOCAL.  A name that is NULL means
- * DFC_PROFILE, else the current one, else "default". */
+ * A "token" may stand in place of the keys.  The file has mode 0600: one that others may read is
+ * DFC_LOCAL.  A name that is NULL means DFC_PROFILE, else the current one, else "default". */
 
 struct dfc_profile {
-    const char *endpoints, *access_key, *secret_key;
+    const char *endpoints;
+    const char *access_key, *secret_key; /* or NULL, and … */
+    const char *token;                   /* … a token; it is not renewed */
     const char *ca_file; /* NULL: that of the profile before, if it had one; "": none */
 };
 
@@ -352,6 +354,11 @@ DFC_API int dfc_cluster_show(struct dfc_client *client, const char *what, char *
 DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const char *what,
                           char **document, struct dfc_error *err);
 
+/* Login with a person's password.  document: {"token", "expires_ms", "user"}; whoever has the token
+ * is the user until it expires: free it as a secret.  The client needs no identity.  DFC_INVALID
+ * where an endpoint is neither https:// nor of this machine: the password is not sent. */
+DFC_API int dfc_login(struct dfc_client *client, const char *user, const char *password,
+                      char **document, struct dfc_error *err);
 /* Who the client is, in a cluster with access control: the user's document. */
 DFC_API int dfc_whoami(struct dfc_client *client, char **document, struct dfc_error *err);
 
@@ -433,6 +440,9 @@ DFC_API int dfc_user_grant(struct dfc_client *client, const char *user, const ch
                            char **document, struct dfc_error *err);
 DFC_API int dfc_user_revoke(struct dfc_client *client, const char *user, const char *grant,
                             char **document, struct dfc_error *err);
+/* Of a person. */
+DFC_API int dfc_user_password(struct dfc_client *client, const char *user, const char *password,
+                              struct dfc_error *err);
 /* document: {"access", "secret"}; the secret is told this once. */
 DFC_API int dfc_user_key_add(struct dfc_client *client, const char *user, char **document,
                              struct dfc_error *err);

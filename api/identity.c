@@ -43,7 +43,7 @@ static struct source source_of(const struct dfc_client_options *o, const struct 
     if (of_environment.access != NULL || of_environment.secret != NULL ||
         of_environment.token != NULL)
         return of_environment;
-    return (struct source){p->access_key, p->secret_key, NULL};
+    return (struct source){p->access_key, p->secret_key, p->token};
 }
 
 static bool has_space(const char *text)

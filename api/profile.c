@@ -89,6 +89,7 @@ int profile_load(const char *name, const char *endpoints, struct profile *out,
     *out = (struct profile){.endpoints = text_of(row, "endpoints"),
                             .access_key = text_of(row, "access_key"),
                             .secret_key = text_of(row, "secret_key"),
+                            .token = text_of(row, "token"),
                             .ca_file = text_of(row, "ca_file")};
     return DFC_OK;
 }
@@ -98,6 +99,7 @@ void profile_done(struct profile *p)
     free(p->endpoints);
     free(p->access_key);
     secret_free(p->secret_key);
+    secret_free(p->token);
     free(p->ca_file);
 }
 
@@ -145,8 +147,9 @@ int dfc_profile_save(const char *name, const struct dfc_profile *p, char **saved
         return rc;
     _cleanup_free_ char *full = name_of(name, doc);
     json_t *row =
-        json_pack("{s:s, s:s, s:s, s:s*}", "endpoints", p->endpoints, "access_key", p->access_key,
-                  "secret_key", p->secret_key, "ca_file", filled(p->ca_file));
+        json_pack("{s:s, s:s*, s:s*, s:s*, s:s*}", "endpoints", p->endpoints, "access_key",
+                  filled(p->access_key), "secret_key", filled(p->secret_key), "token",
+                  filled(p->token), "ca_file", filled(p->ca_file));
     json_t *profiles = json_object_get(doc, "profiles");
     _cleanup_free_ char *before = text_of(json_object_get(profiles, full), "ca_file");
     if (row != NULL && p->ca_file == NULL && before != NULL)

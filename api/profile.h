@@ -8,7 +8,7 @@
 
 /* What a client takes from it. */
 struct profile {
-    char *endpoints, *access_key, *secret_key, *ca_file; /* NULL: not there */
+    char *endpoints, *access_key, *secret_key, *token, *ca_file; /* NULL: not there */
 };
 
 /* The profile of this name; NULL: $DFC_PROFILE.  Without that the current one, unless `endpoints`

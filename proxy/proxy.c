@@ -11,6 +11,7 @@
 #include "access/exposure_gate.h"
 #include "access/guard.h"
 #include "access/login.h"
+#include "access/password_tries.h"
 #include "access/witness.h"
 #include "cluster/props/backend_endpoints.h"
 #include "cluster/placement/protection.h"
@@ -277,6 +278,7 @@ static int start_guard(struct proxy *p, struct error *err)
         return 0;
     }
     p->login = login_new();
+    p->password_tries = password_tries_new();
     return guard_new(&config, &p->guard, err);
 }
 
@@ -391,7 +393,9 @@ static int start_io(struct proxy *p, struct error *err)
             0 ||
         (r = committer_new(p, &p->committer, err)) != 0 ||
         (r = pool_new("overhaul", 1, 2, &p->overhaul, err)) != 0 ||
-        (r = pool_keep(p->overhaul, 1, err)) != 0 || (r = start_data(p, err)) != 0 ||
+        (r = pool_keep(p->overhaul, 1, err)) != 0 ||
+        (r = pool_new("passwords", 2, 64, &p->passwords, err)) != 0 ||
+        (r = start_data(p, err)) != 0 ||
         (r = start_loop(p, "list", PROXY_CONNECTIONS_PER_HOST, &p->list_loop, &p->list_client,
                         err)) != 0 ||
         (r = daemon_tls_new(p->params.tls_cert, p->params.tls_key, &p->tls, err)) != 0 ||
@@ -543,6 +547,7 @@ static void stop_io(struct proxy *p)
     http_server_free(p->public_server);
     http_server_free(p->control_server);
     pool_free(p->overhaul);
+    pool_free(p->passwords);
     candidate_stop(p->candidate);
     if (p->loop != NULL) {
         primary_end(p);
@@ -572,6 +577,7 @@ void proxy_free(struct proxy *p)
     exposure_gate_free(p->gate);
     witness_free(p->witness);
     login_free(p->login);
+    password_tries_free(p->password_tries);
     auth_free(p->auth);
     tls_free(p->tls);
     state_holder_free(p->state);

@@ -76,6 +76,7 @@ int user_show(struct ctl *ctl, const struct args *args);
 int user_create(struct ctl *ctl, const struct args *args);
 int user_update(struct ctl *ctl, const struct args *args);
 int user_rm(struct ctl *ctl, const struct args *args);
+int user_password(struct ctl *ctl, const struct args *args);
 int user_key(struct ctl *ctl, const struct args *args);
 int user_grant(struct ctl *ctl, const struct args *args);
 int user_revoke(struct ctl *ctl, const struct args *args);

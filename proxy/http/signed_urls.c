@@ -6,7 +6,7 @@
 #include "access/redirect_proof.h"
 #include "cluster/members/location.h"
 #include "common/jsonx.h"
-#include "proxy/http/auth_routes.h"
+#include "proxy/http/auth_token.h"
 #include "proxy/primary/proxy.h"
 
 enum { BODY_MAX = 16 << 10 };

@@ -43,6 +43,7 @@ struct guard;
 struct witness;
 struct job_glue;
 struct login;
+struct password_tries;
 struct members;
 struct overtaken;
 struct pool;
@@ -62,7 +63,8 @@ struct proxy {
     char *state_path;            /* of one that is or may be a gateway: the last state it saw */
     struct metastore *metastore; /* NULL at a gateway of an embedded one */
     struct committer *committer;
-    struct pool *overhaul; /* one thread: work on the documents as a whole, which waits */
+    struct pool *overhaul;  /* one thread: work on the documents as a whole, which waits */
+    struct pool *passwords; /* two threads: a hash takes 32 MiB */
     struct refused_nodes *refused_nodes; /* nodes that this primary has refused, for recovery */
     struct state_holder *state;
     struct auth *auth;          /* proof of membership, asked for and given */
@@ -70,7 +72,8 @@ struct proxy {
     struct witness *witness;    /* NULL: no audit log */
     struct exposure_gate *gate; /* of the public listener, without EXPOSURE_AUTH; else NULL */
     struct guard *guard;        /* of the public listener, with EXPOSURE_AUTH; else NULL … */
-    struct login *login;        /* … and so is this */
+    struct login *login;        /* … and so are these */
+    struct password_tries *password_tries;
     struct loop *loop;          /* the control loop */
     struct http_client *client; /* in it */
     struct loop *data_loop;

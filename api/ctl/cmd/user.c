@@ -1,7 +1,8 @@
-/* user ls, show, create, update, rm, key, grant, revoke; bucket grant, bucket revoke. */
+/* user ls, show, create, update, rm, password, key, grant, revoke; bucket grant, bucket revoke. */
 #include "api/ctl/commands.h"
 
 #include "api/ctl/grant_text.h"
+#include "api/ctl/key_input.h"
 #include "api/ctl/print/table.h"
 #include "api/ctl/print/user_print.h"
 #include "api/secret.h"
@@ -143,6 +144,26 @@ int user_rm(struct ctl *ctl, const struct args *args)
         ctl_print_json(ctl, json_pack("{s:s}", "user", name));
     else
         ctl_say(ctl, "user '%s' removed", name);
+    return EXIT_OK;
+}
+
+/* ---- passwords ---- */
+
+int user_password(struct ctl *ctl, const struct args *args)
+{
+    struct dfc_error err;
+    const char *user = args->words[0];
+    _cleanup_(secret_freep)
+    char *password = NULL;
+    int code = password_input_read(ctl, args->given[F_stdin], true, &password);
+    if (code != EXIT_OK)
+        return code;
+    if (dfc_user_password(ctl->client, user, password, &err) != DFC_OK)
+        return fail(ctl, &err, user);
+    if (ctl->json)
+        ctl_print_json(ctl, json_pack("{s:s}", "user", user));
+    else
+        ctl_say(ctl, "password of user '%s' set", user);
     return EXIT_OK;
 }
 
