@@ -28,7 +28,7 @@ struct audit_line {
     const char *request_id;
     const char *peer;
     const char *user; /* name */
-    const char *key;  /* id of the token, or access key */
+    const char *key;  /* id of the token or signed URL; of a login the access key or user */
     const char *via;  /* "token", "proof", "anonymous"; between nodes "node", "cluster key";
                          * "start": the node by itself */
     const char *op;   /* name of the route */

@@ -39,6 +39,7 @@ struct caller {
     enum via via;
     char access[ACCESS_KEY_CHARS + 1];      /* with which the token was got; "" */
     char token[2 * TOKEN_RANDOM_BYTES + 1]; /* or signed URL: which; "" */
+    const char *claimed;                    /* by a login; NULL: it is none */
     bool asked;
     struct access_decision last; /* the answer */
 };
@@ -461,6 +462,13 @@ int guard_ask_new_name(struct http_request *req, const char *bucket, const char 
     return error_set(err, E_ACCESS_DENIED, "the proof of the redirect is for another new name");
 }
 
+void guard_note_login(struct http_request *req, const char *claimed)
+{
+    struct caller *c = http_caller(req);
+    if (c != NULL)
+        c->claimed = arena_strdup(http_arena(req), claimed);
+}
+
 void guard_account(const struct http_request *req, struct guard_account *out)
 {
     static const char *const words[] = {[VIA_NOTHING] = "anonymous",
@@ -468,11 +476,11 @@ void guard_account(const struct http_request *req, struct guard_account *out)
                                         [VIA_REDIRECT] = "proof",
                                         [VIA_URL] = "url"};
     const struct caller *c = http_caller(req);
-    *out = (struct guard_account){.via = NULL};
+    *out = (struct guard_account){.key = ""};
     if (c == NULL)
         return;
     out->via = words[c->via];
-    snprintf(out->key, sizeof out->key, "%s", c->token);
+    out->key = c->claimed != NULL ? c->claimed : c->token;
     if (c->asked)
         out->rule = access_rule_text(&c->last, out->rule_text);
 }

@@ -87,12 +87,16 @@ void guard_put_url_proof(const struct http_request *req, const struct redirect_c
 int guard_ask_new_name(struct http_request *req, const char *bucket, const char *new_name,
                        struct error *err);
 
+/* Of a login: the access key or the person that it is for, which the audit log then tells whether
+ * it fails or not.  Never a text that may be a secret in the wrong field. */
+void guard_note_login(struct http_request *req, const char *claimed);
+
 /* What the guard found out about a request, for the audit log. */
 struct guard_account {
-    const char *via;                      /* "token", "proof", "url", "anonymous"; NULL: no guard */
-    char key[2 * TOKEN_RANDOM_BYTES + 1]; /* which token or signed URL; "" */
-    const char *rule;                     /* the last that decided, or NULL; … */
-    char rule_text[ACCESS_RULE_CHARS];    /* … here */
+    const char *via;                   /* "token", "proof", "url", "anonymous"; NULL: no guard */
+    const char *key;                   /* which token or signed URL, or what a login claims; "" */
+    const char *rule;                  /* the last that decided, or NULL; … */
+    char rule_text[ACCESS_RULE_CHARS]; /* … here */
 };
 /* At the end of the request, before its hooks. */
 void guard_account(const struct http_request *req, struct guard_account *out);

@@ -12,6 +12,14 @@ enum { LOGIN_BODY_MAX = 4096 };
 
 /* --- login ------------------------------------------------------------------------------------ */
 
+/* What has the form of an access key is no secret, which is longer. */
+static void note_access_key(struct http_request *req, json_t *doc)
+{
+    const char *access = json_string_value(json_object_get(doc, "access"));
+    if (access != NULL && access_key_is_valid(access))
+        guard_note_login(req, access);
+}
+
 static void login_by_proof(struct http_request *req, json_t *doc)
 {
     struct proxy *p = http_user(req);
@@ -19,6 +27,7 @@ static void login_by_proof(struct http_request *req, json_t *doc)
     const struct key_owner *o = NULL;
     struct error err = ERROR_INIT;
     struct proof_keys *keys = guard_keys(p->guard);
+    note_access_key(req, doc);
     int code = login_by_key(p->login, keys, &s->access, doc, clock_wall_ms(), &o, &err);
     proof_keys_unref(keys);
     if (code != 0)

@@ -3,6 +3,7 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
+#include "access/guard.h"
 #include "access/password.h"
 #include "access/password_tries.h"
 #include "common/clock.h"
@@ -81,6 +82,14 @@ static void run(void *arg)
     log_set_request(NULL);
 }
 
+/* A name that no user has may be a password in the wrong field. */
+static void note_user(struct proxy *p, struct http_request *req, const char *name)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    if (access_user(&s->access, name) != NULL)
+        guard_note_login(req, name);
+}
+
 void password_login_begin(struct http_request *req, json_t *doc)
 {
     struct proxy *p = http_user(req);
@@ -90,6 +99,7 @@ void password_login_begin(struct http_request *req, json_t *doc)
     if (r == 0)
         r = parse(doc, &user, &password, &err);
     if (r == 0) {
+        note_user(p, req, user);
         struct attempt *a = arena_alloc(http_arena(req), sizeof *a);
         *a = (struct attempt){.req = req,
                               .user = arena_strdup(http_arena(req), user),

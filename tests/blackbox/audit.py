@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-from access_lib import GuardedCluster, make_user
+from access_lib import GuardedCluster, Identity, make_user
 from lib import BUILD, check, equal, main, wait_for
 
 FIELDS = {"time", "node", "request_id", "peer", "user", "via", "op", "path", "status", "bytes_in",
@@ -94,6 +94,30 @@ def test_what_is_denied_has_a_line(c):
         line = c.wait_line(op="GET", node=node)
         equal((line["user"], line["via"], line["path"]), ("anonymous", "anonymous", "/v1/nowhere"),
               "of nobody")
+
+
+def test_a_failed_login_has_a_line(c):
+    """With its access key or person, and without what may be a secret in the wrong field."""
+    user = make_user(c, "late", [])
+    wrong = Identity(c, user.access, user.secret[::-1])
+    unknown = "DFC4J" + "Z" * 15
+    for node in ("p1", "p2"):
+        wrong.login(node).expect(401, "unauthorized")
+        line = c.wait_line(op="auth_token", node=node, key=user.access)
+        equal((line["status"], line["code"], line["via"]), (401, "unauthorized", "anonymous"), "login")
+        Identity(c, unknown, user.secret).login(node).expect(401)
+        c.wait_line(op="auth_token", node=node, key=unknown)
+    c.call("POST", "/v1/users", {"name": "pat", "kind": "person"}).expect(201)
+    for name in ("pat", "my-secret-password"):
+        body = {"user": name, "password": "my-secret-password"}
+        c.bare("POST", "/v1/auth/token", body).expect(401, "unauthorized")
+    c.wait_line(op="auth_token", key="pat")
+    Identity(c, user.secret, user.access).login().expect(401, "unauthorized")
+    marker = Identity(c, unknown[:-1] + "Y", user.secret)
+    marker.login().expect(401)
+    c.wait_line(op="auth_token", key=marker.access)
+    for line in c.lines(op="auth_token"):
+        check(user.secret not in str(line) and "my-secret" not in str(line), f"{line}")
 
 
 def test_the_file_is_opened_anew(c):
