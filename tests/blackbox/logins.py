@@ -123,6 +123,20 @@ def test_a_login_is_kept(c):
     nobody(c, "config", "set", "jobs_max", "600", env=env)
 
 
+def test_a_rate_by_commands(c):
+    """Each part is set for itself, and 0 takes it away."""
+    def rate(*flags, command="update"):
+        return json.loads(run(c, "user", command, "fast", *flags, "-o", "json").stdout).get("rate", {})
+    equal(rate("--bytes-rate", "1MiB", command="create"), {"requests": 0, "bytes": 1 << 20}, "of a new user")
+    equal(rate("--requests-rate", "100"), {"requests": 100, "bytes": 1 << 20}, "both")
+    equal(rate("--role", "reader"), {"requests": 100, "bytes": 1 << 20}, "as it was")
+    check("100 requests/s, 1 MiB/s on each node" in run(c, "user", "show", "fast").stdout, "show")
+    equal(rate("--bytes-rate", "0"), {"requests": 100, "bytes": 0}, "one part")
+    equal(rate("--requests-rate", "0"), {}, "none")
+    check("rate" not in run(c, "user", "show", "fast").stdout, "no limit, no row")
+    run(c, "user", "update", "nobody", "--requests-rate", "1", status=3)
+
+
 def test_users_by_commands(c):
     """A user with a role, a key, grants on a prefix; and everybody."""
     c.create("shared")

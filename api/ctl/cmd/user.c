@@ -97,6 +97,45 @@ static json_t *roles_of(const struct args *args)
     return steal(roles);
 }
 
+/* What the flags say; what they leave out is as in `before`, the user, or no limit. */
+static json_t *rate_of(const struct args *args, const json_t *before)
+{
+    static const struct {
+        const char *field;
+        enum flag_id flag;
+    } parts[] = {{"requests", F_requests_rate}, {"bytes", F_bytes_rate}};
+    json_t *rate = json_object();
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        json_t *old = json_object_get(json_object_get(before, "rate"), parts[i].field);
+        if (args->given[parts[i].flag])
+            json_object_set_new(rate, parts[i].field,
+                                json_integer((json_int_t)args->number[parts[i].flag]));
+        else if (old != NULL)
+            json_object_set(rate, parts[i].field, old);
+    }
+    return rate;
+}
+
+static bool rate_is_given(const struct args *args)
+{
+    return args->given[F_requests_rate] || args->given[F_bytes_rate];
+}
+
+/* The rate is one field of the user: a part that stays has to be known. */
+static int add_rate(struct ctl *ctl, const struct args *args, json_t *doc)
+{
+    struct dfc_error err;
+    const char *name = args->words[0];
+    _cleanup_json_ json_t *before = NULL;
+    _cleanup_free_ char *text = NULL;
+    if (dfc_user_show(ctl->client, name, &text, &err) != DFC_OK)
+        return fail(ctl, &err, name);
+    int code = ctl_parse(ctl, text, &before);
+    if (code == EXIT_OK)
+        json_object_set_new(doc, "rate", rate_of(args, before));
+    return code;
+}
+
 int user_create(struct ctl *ctl, const struct args *args)
 {
     struct dfc_error err;
@@ -107,6 +146,8 @@ int user_create(struct ctl *ctl, const struct args *args)
         json_pack("{s:s, s:s, s:o}", "name", name, "kind", kind, "roles", roles_of(args));
     if (doc == NULL)
         return ctl_usage(ctl, "the name, or a role, is not UTF-8");
+    if (rate_is_given(args))
+        json_object_set_new(doc, "rate", rate_of(args, NULL));
     _cleanup_free_ char *body = json_text(doc);
     if (dfc_user_create(ctl->client, body, &text, &err) != DFC_OK)
         return fail(ctl, &err, name);
@@ -122,8 +163,13 @@ int user_update(struct ctl *ctl, const struct args *args)
         return ctl_usage(ctl, "a role is not UTF-8");
     if (args->given[F_enabled])
         json_object_set_new(doc, "enabled", json_boolean(strcmp(args->text[F_enabled], "on") == 0));
+    if (rate_is_given(args)) {
+        int code = add_rate(ctl, args, doc);
+        if (code != EXIT_OK)
+            return code;
+    }
     if (json_object_size(doc) == 0)
-        return ctl_usage(ctl, "nothing is to change: give --role or --enabled");
+        return ctl_usage(ctl, "nothing is to change: give --role, --enabled or a rate");
     _cleanup_free_ char *body = json_text(doc);
     if (dfc_user_change(ctl->client, args->words[0], body, &text, &err) != DFC_OK)
         return fail(ctl, &err, args->words[0]);
