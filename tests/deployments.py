@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """The settings in deploy/container and deploy/kubernetes are parameters of the daemons they are
-given
-to: a daemon does not look at other variables of its environment, so that a wrong name would do
-nothing.
-And the image's build is sent every folder that meson reads."""
+given to: a daemon does not look at other variables of its environment, so that a wrong name would
+do nothing. And the image's build is sent every folder that meson reads."""
 
 import pathlib
 import os

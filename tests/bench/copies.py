@@ -60,8 +60,7 @@ class Bench:
 
     def run(self, pattern, each, **options):
         """One run, by way of the proxy's redirects; with the bytes that targets moved for each of
-        an
-        object's."""
+        an object's."""
         before = self.bytes_of(pattern)
         result = benchlib.load(self.args.build, self.cluster.proxy["url"], redirect="follow",
                                pid=self.cluster.pids(), threads=self.args.threads, **options)

@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
-"""Resident memory of a target under 256 clients that GET, and 64 that PUT, 16 MiB objects at
-once; and of two under 64 that PUT large objects (--large, MiB) with two copies, where each sends
-what
-it gets to the other, and of three that keep them in slices (ec 2+1).  Ends with status 1 when a
-bound is exceeded: memory, unlike time, is no matter of
-luck."""
+"""Resident memory of a target under 256 clients that GET, and 64 that PUT, 16 MiB objects at once;
+and of two under 64 that PUT large objects (--large, MiB) with two copies, where each sends what it
+gets to the other, and of three that keep them in slices (ec 2+1).  Ends with status 1 when a bound
+is exceeded: memory, unlike time, is no matter of luck."""
 
 import contextlib
 import sys

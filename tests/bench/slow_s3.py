@@ -1,8 +1,7 @@
 """The backend of the benchmarks: the tests' S3 service, slowed down to what a distant one gives.
 
 SlowS3 runs in threads of this process, for clients that are processes of their own.  A client in
-Python
-takes apart(): the service in another process, so that the two do not wait for one another's
+Python takes apart(): the service in another process, so that the two do not wait for one another's
 interpreter."""
 
 import contextlib

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Administration is on the control listener alone, and signed: on the public one it is not there,
-and
-dfcctl makes it with the cluster's key."""
+and dfcctl makes it with the cluster's key."""
 
 import json
 import os

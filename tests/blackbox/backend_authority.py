@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """What clients that name hosts cannot get: the cluster's credentials sent there, and bytes from
-where
-only the cluster may ask (loopback, link-local, its own networks).
+where only the cluster may ask (loopback, link-local, its own networks).
 
 A server of the test stands for one that a client names: it writes down each request."""
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Somebody removes files of a target that runs, gives two daemons one directory, puts a mountpath
-inside
-another: it is said, and nothing else is touched."""
+inside another: it is said, and nothing else is touched."""
 
 import os
 import re

@@ -367,8 +367,7 @@ def test_damaged_bytes_never_go(c):
 
 def test_a_read_over_two_changes_of_owners(c):
     """It began at the first owner; the second one deleted the object; what is read is not kept by
-    the
-    first, who owns it again."""
+    the first, who owns it again."""
     go = threading.Event()
     name = next(f"twice/{i}" for i in range(100) if c.owner("back", f"twice/{i}") == "t1")
     S3.put("data", name, LARGE)

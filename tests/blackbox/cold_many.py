@@ -4,8 +4,7 @@ end of a huge
 object no more than that end.
 
 What the first byte takes beside the backend's own is printed, not asserted.  DFC_COLD_MIB (64; 16
-under
-sanitizers) is the size of the one object."""
+under sanitizers) is the size of the one object."""
 
 import http.client
 import os

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Targets that buckets with copies go without, though the map does not call them unreachable: one
-with a disabled
-mountpath, which is enabled again or given up as lost while the target runs; and one in maintenance
-that
-does not answer."""
+with a disabled mountpath, which is enabled again or given up as lost while the target runs; and one
+in maintenance that does not answer."""
 
 import os
 

@@ -1,11 +1,8 @@
 #!/usr/bin/env python3
 """Damage to one of two copies: a flipped byte, a truncated file, a deleted file, a swapped pair of
-files, a
-lost attribute are found by a read that checks and by a scrub, never served, and mended from the
-other
-copy; the bad file stays in quarantine.  Where both copies are damaged nothing older comes back, and
-the
-name can be written and deleted."""
+files, a lost attribute are found by a read that checks and by a scrub, never served, and mended
+from the other copy; the bad file stays in quarantine.  Where both copies are damaged nothing older
+comes back, and the name can be written and deleted."""
 
 import http.client
 import json

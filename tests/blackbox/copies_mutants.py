@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Does copies_promise.py find anything?  Each row leaves one step of docs/design/replication.md out
-of a copy of the
-source, builds the daemons of it, and says which scene has to find that: what clients saw there is
-nothing
-that one register would have shown.  By hand: it takes minutes.
+of a copy of the source, builds the daemons of it, and says which scene has to find that: what
+clients saw there is nothing that one register would have shown.  By hand: it takes minutes.
 
     tests/blackbox/copies_mutants.py [NAME...]     # all rows, or these
     tests/blackbox/copies_mutants.py --check       # do the rows still fit the source?  Builds

@@ -44,8 +44,7 @@ def test_who_is_passed_over_refuses_nothing_by_what_it_had(c):
 
 def test_who_is_passed_over_renames_nothing_that_it_had(c):
     """t1 has one thread for renames: the second waits for the first, which t2 holds up, and t1 is
-    passed
-    over meanwhile.  What it had must not come to the new name."""
+    passed over meanwhile.  What it had must not come to the new name."""
     s = Scene(c, "renames", copies=2)
     other, (first, second) = s.names("t1", "t2")[1], s.names("t2", "t1")
     s.arm(t2="copies.own=delay:8s@1")
@@ -75,8 +74,7 @@ def test_who_is_passed_over_renames_nothing_that_it_had(c):
 
 def test_a_comparison_hears_nobody_who_knows_later_owners(c):
     """t1 compares, but by a map whose owners are t2 and itself; by a later one t3 acts, and t2 has
-    not
-    what is written there."""
+    not what is written there."""
     s = Scene(c, "later", copies=2)
     s.put("one")
     s.freeze("t1")
@@ -257,8 +255,7 @@ def test_what_was_deleted_while_somebody_was_away_stays_deleted(c):
 
 def test_a_commit_that_was_decided_by_an_earlier_map_is_refused(c):
     """t1 has decided to write, and is passed over before it tells t2, which writes meanwhile: only
-    over
-    what it knows."""
+    over what it knows."""
     s = Scene(c, "fence", copies=2)
     s.arm(t1="copies.decided=delay:2s@2", t2="copies.own=delay:2s@1")
     one = s.put("one")
@@ -376,8 +373,7 @@ def test_an_upload_of_nothing_is_not_streamed_twice(c):
 
 def test_a_write_over_one_in_doubt_is_more_than_that(c):
     """The others have a write that the acting owner has not, and the next one comes at once: two
-    writes
-    have never the same version."""
+    writes have never the same version."""
     s = Scene(c, "twice", copies=2)
     s.arm(t1="copies.own=EIO@2")
     s.put("one")

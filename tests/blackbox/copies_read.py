@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 """`read_from: any`: each owner answers reads of what all owners have, the same bytes, ranges and
-entity
-tags; a name that is being written, or that is damaged or missing there, is sent on to the owner
-that acts;
-a gateway follows that by itself; proxies spread reads; `read_from: acting` has one owner answer
-alone."""
+entity tags; a name that is being written, or that is damaged or missing there, is sent on to the
+owner that acts; a gateway follows that by itself; proxies spread reads; `read_from: acting` has one
+owner answer alone."""
 
 import random
 import re

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """An upload whose other owner stands still: it fails in time, leaves nothing, and goes through when
-that
-one goes on.  The map never passes that owner over here."""
+that one goes on.  The map never passes that owner over here."""
 
 from copies import create, get, put
 from lib import check, equal, main

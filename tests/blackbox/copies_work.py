@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """What is done to objects of buckets with several copies beside reading and writing them: other
-names,
-jobs that delete and copy, buckets with another name; over the end of an owner, too."""
+names, jobs that delete and copy, buckets with another name; over the end of an owner, too."""
 
 import json
 import os

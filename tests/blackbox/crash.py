@@ -6,10 +6,9 @@ be read; nothing unfinished is left in tmp/.
 DFC_ROUNDS (10; 5 with a sanitizer) says how often; DFC_SEED repeats the clients' choices.
 
 That it can fail is a test of its own, below: a target that does not write down which names it is
-about to
-change (the fault point index.intend), killed between the index and the rename, comes back with an
-index
-that says something else than its files, and the comparison at the end of a round says so."""
+about to change (the fault point index.intend), killed between the index and the rename, comes back
+with an index that says something else than its files, and the comparison at the end of a round says
+so."""
 
 import os
 import random

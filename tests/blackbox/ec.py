@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Buckets whose large objects are in slices (docs/design/erasure-coding.md): what is stored is on k + m targets; it
-is
-read whole and in ranges whichever m of them are dead; what is written over or deleted stays so, and
-its slices go; a repair makes anew what was lost, on a target that is empty, too.
+"""Buckets whose large objects are in slices (docs/design/erasure-coding.md): what is stored is on k
++ m targets; it is read whole and in ranges whichever m of them are dead; what is written over or
+deleted stays so, and its slices go; a repair makes anew what was lost, on a target that is empty,
+too.
 
 DFC_SHAPE (2+1): data and parity; the cluster has as many targets and one more (4+2: eight).
-DFC_KILLS
-(1): how many sets of m targets are killed."""
+DFC_KILLS (1): how many sets of m targets are killed."""
 
 import itertools
 import os

@@ -1,15 +1,11 @@
 #!/usr/bin/env python3
-"""Targets join a cluster whose objects are in slices (docs/design/erasure-coding.md): the slices that they would
-have by
-a write of today move to them, and only these, while clients read and write; of each slice there is
-one
-all the time, and also where a target is killed meanwhile.  Every object is readable then with any
-one
-target dead.
+"""Targets join a cluster whose objects are in slices (docs/design/erasure-coding.md): the slices
+that they would have by a write of today move to them, and only these, while clients read and write;
+of each slice there is one all the time, and also where a target is killed meanwhile.  Every object
+is readable then with any one target dead.
 
 Two slices of data and one of parity on three targets, to which two more come.  DFC_KILLS (1): how
-many
-of the old targets are dead, each alone, at the end."""
+many of the old targets are dead, each alone, at the end."""
 
 import os
 import random
@@ -26,8 +22,7 @@ ATTRIBUTE = "user.dfc"
 
 def slices_of(c, bucket):
     """{slice's name: {target: its bytes}}.  One that is about to join is looked at, too, and last:
-    moves
-    are to it alone, so that each slice is seen."""
+    moves are to it alone, so that each slice is seen."""
     number = c.get_json(f"/v1/buckets/{bucket}")["id"] | 1 << 62
     found = {}
     for t in sorted(name for name in os.listdir(c.dir) if re.fullmatch(r"t\d+", name)):

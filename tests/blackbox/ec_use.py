@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""What users do with buckets whose large objects are in slices (docs/design/erasure-coding.md): renames, jobs that
-copy
-from and to them, and what is shown of them."""
+"""What users do with buckets whose large objects are in slices (docs/design/erasure-coding.md):
+renames, jobs that copy from and to them, and what is shown of them."""
 
 import json
 import os

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Three proxies that share etcd: the primary dies, freezes, hands over; members of etcd come and
-go.
-Changes that were acknowledged are never lost, what was refused was not made, and objects are served
-throughout.
+go. Changes that were acknowledged are never lost, what was refused was not made, and objects are
+served throughout.
 
 DFC_ROUNDS (6) says how often the chaos test strikes; DFC_SEED repeats what it chooses."""
 

@@ -1,15 +1,11 @@
 #!/usr/bin/env python3
 """What clients see of each object is what one register would have shown them (linearizable), while
-nodes
-are killed, frozen, cut off from one another in one direction or both, wiped, join and leave.
+nodes are killed, frozen, cut off from one another in one direction or both, wiped, join and leave.
 
 Each seed is a round on a new bucket: a plan of faults is drawn (nemesis.py), clients act until it
-is
-through (history_clients.py), everybody comes back, all objects are read once more through every
-proxy, and
-each object's history is judged (reference/linear.py).  A failure prints the shortest part of the
-history
-that no order explains, and what had been done to whom.
+is through (history_clients.py), everybody comes back, all objects are read once more through every
+proxy, and each object's history is judged (reference/linear.py).  A failure prints the shortest
+part of the history that no order explains, and what had been done to whom.
 
     DFC_SEEDS=1-500 tests/blackbox/history.py       a campaign; 17 alone repeats that plan
     DFC_COPIES=2,3                                  only buckets of so many copies ("2m": majority;

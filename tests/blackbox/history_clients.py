@@ -1,8 +1,6 @@
 """Clients whose histories are judged: they PUT, GET, HEAD and DELETE a few objects of one bucket at
-once,
-through every proxy (redirected, and streamed), at targets directly, and by redirects that they were
-given
-long ago; each writes down what it asked, when, and what it was told.
+once, through every proxy (redirected, and streamed), at targets directly, and by redirects that
+they were given long ago; each writes down what it asked, when, and what it was told.
 
 What a reply says is what docs/reference/http.md says of it.  Nothing is ever sent twice:
 

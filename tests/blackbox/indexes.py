@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """A target's indexes: after kill -9 nothing is walked through; rebuilt by hand while it serves;
-damaged
-on the disk, they are found out and mended, and no list is short."""
+damaged on the disk, they are found out and mended, and no list is short."""
 
 import pathlib
 import re

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Between nodes nobody is heard who does not prove that it is one: every call of the route tables,
 asked without a signature, with wrong ones and with used ones; nodes without the key, or with
-another;
-bodies and headers that are not those that were signed; and a key that is changed under way."""
+another; bodies and headers that are not those that were signed; and a key that is changed under
+way."""
 
 import contextlib
 import json

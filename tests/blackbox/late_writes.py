@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Writes that come too late: begun when a target owned a name, ended when it owns the name again,
-and
-another one has owned and written it meanwhile.  What they rest on holds no longer, so they are
+and another one has owned and written it meanwhile.  What they rest on holds no longer, so they are
 refused."""
 
 import http.client

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Targets leave: for maintenance, and come back; for good; and one that is dead.  What they have is
-moved
-off first while clients read, list and write, also over a kill -9; and what would be lost is
+moved off first while clients read, list and write, also over a kill -9; and what would be lost is
 refused."""
 
 import json

@@ -1,6 +1,5 @@
 """Several hosts on one machine: network namespaces on a switch, in a namespace of the test's own
-that
-ends with it.  Root alone can make them; a test that cannot have them is skipped."""
+that ends with it.  Root alone can make them; a test that cannot have them is skipped."""
 
 import atexit
 import contextlib
@@ -32,11 +31,9 @@ def mount_namespace(process="self"):
 
 def enter(*kinds):
     """Begins the script anew in a mount namespace of its own, and of these `kinds` ("--net");
-    returns
-    there.  What is mounted then nobody else sees, nor copies when he makes a namespace (a copy
-    would
-    keep a file system alive when it is unmounted here), and it ends with the test, however that
-    ends."""
+    returns there.  What is mounted then nobody else sees, nor copies when he makes a namespace (a
+    copy would keep a file system alive when it is unmounted here), and it ends with the test,
+    however that ends."""
     outside = os.environ.pop(MARK, None)
     if outside is not None:
         check(mount_namespace() != outside,
@@ -55,8 +52,7 @@ def enter(*kinds):
 
 def end_with_the_test():
     """Whoever is left in the namespace when the test is over, killed or not, is killed: daemons
-    hold
-    it, and with it the mounts and their loop devices."""
+    hold it, and with it the mounts and their loop devices."""
     watched, held = os.pipe()  # `held` is closed by the end of this process, which alone has it
     if os.fork() != 0:
         os.close(watched)

@@ -8,8 +8,7 @@ A fault is a row of nemesis_faults.py: how it begins, how it ends, and how many 
 by it.
 
 Victims are drawn as numbers, and picked among those that are there when the step begins, so that a
-plan
-repeats on a cluster that has grown."""
+plan repeats on a cluster that has grown."""
 
 import contextlib
 import dataclasses

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """A node comes back under its old name at a new address, as a pod does: the others reach it within
 seconds, also where its old machine has gone without a word.  Names are in an /etc/hosts of the
-test's
-own; all addresses are of a loopback network of its own."""
+test's own; all addresses are of a loopback network of its own."""
 
 import contextlib
 import os

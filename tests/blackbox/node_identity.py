@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """A node comes with another one's name, at another address, with old documents or none, with a
-clock
-that is an hour off, or died just when it was let in: what becomes of each."""
+clock that is an hour off, or died just when it was let in: what becomes of each."""
 
 import contextlib
 import json

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """A parameter that a call does not have is refused of a client, of every call, and nothing is done;
-between
-nodes, and where its name begins with "dfc", it is passed over.  What calls take is what GET /v1/api
-says."""
+between nodes, and where its name begins with "dfc", it is passed over.  What calls take is what GET
+/v1/api says."""
 
 import re
 

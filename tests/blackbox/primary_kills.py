@@ -6,8 +6,7 @@ reads of objects through the proxies that are left are answered with their bytes
 
 DFC_ROUNDS (2) says how often the primary is killed, DFC_ALL_ROUNDS (1) how often all proxies are,
 DFC_RESTART_ROUNDS (1) how often each node is restarted; DFC_SEED repeats what is chosen.  Prints
-how
-long it took until a change was taken again, with the default lease_ttl of 2s."""
+how long it took until a change was taken again, with the default lease_ttl of 2s."""
 
 import http.client
 import itertools

@@ -71,8 +71,7 @@ def test_the_whole_cluster_at_once(c):
 
 def test_a_redirect_of_an_old_map(c):
     """A client that kept a redirect over a change of the map is served; over one of its bucket it
-    is
-    told to ask again."""
+    is told to ask again."""
     c.create("remade")
     c.put("remade", "x", b"old")
     location = c.get("remade", "x", follow=False).expect(307).headers["Location"]

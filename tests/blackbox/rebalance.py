@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """A fourth target joins three while clients read, list, write and delete: every object is readable
-and
-every page complete all the time, what was written or deleted meanwhile stays so, and a kill -9 of
-any
-node on the way only delays the end.
+and every page complete all the time, what was written or deleted meanwhile stays so, and a kill -9
+of any node on the way only delays the end.
 
 DFC_REBALANCE_OBJECTS=20000 makes it as large as that, and then the share that moves is checked,
 too."""

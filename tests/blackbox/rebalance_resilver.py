@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """A resilver moves an object from one mountpath to another while a rebalance looks through both for
-what
-another target owns by now: the object gets to its owner all the same."""
+what another target owns by now: the object gets to its owner all the same."""
 
 import os
 import sys

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """A repair goes by danger and by a rate: what is left once only comes first, whatever its name; at
-a
-rate of a byte a second each target has one object brought, and goes on when the rate is raised.
-One
-that nobody can bring holds up no other.  However long the names are, they are asked about."""
+a rate of a byte a second each target has one object brought, and goes on when the rate is raised.
+One that nobody can bring holds up no other.  However long the names are, they are asked about."""
 
 import os
 import random

@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 """Targets are restarted one after the other, under load, in buckets with two copies and with three:
-no read
-fails, and no write; with three, a write that the stopping target itself has begun to commit may be
-in doubt,
-and is repeated.  Clients follow redirects, also those that they were given a second ago, or have a
-proxy
-stream.  A gateway is restarted, too, under clients that repeat nothing but a refused connection.
-DFC_ROUNDS (1) says how often each target is restarted."""
+no read fails, and no write; with three, a write that the stopping target itself has begun to commit
+may be in doubt, and is repeated.  Clients follow redirects, also those that they were given a
+second ago, or have a proxy stream.  A gateway is restarted, too, under clients that repeat nothing
+but a refused connection. DFC_ROUNDS (1) says how often each target is restarted."""
 
 import hashlib
 import os

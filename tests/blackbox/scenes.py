@@ -1,6 +1,5 @@
 """One object of a bucket with several copies, whose owners are known beforehand: what each of a row
-of
-events does to it is told step by step, and what clients saw is judged at the end
+of events does to it is told step by step, and what clients saw is judged at the end
 (reference/linear.py).
 
     s = Scene(c, "lease", copies=2)     # owned by t1 (which acts), t2, and with more copies t3, …

@@ -4,9 +4,8 @@ same bytes, do
 about the lost share again, and leave nothing, on those that come back neither.
 
 DFC_COPIES (2): copies of the buckets; DFC_LOST (1): how many of the targets (--targets) die;
-DFC_POINTS
-(sort.extract sort.finish): where, out of sort.extract, sort.merge, sort.plan, sort.create,
-sort.finish, commit."""
+DFC_POINTS (sort.extract sort.finish): where, out of sort.extract, sort.merge, sort.plan,
+sort.create, sort.finish, commit."""
 
 import os
 import time

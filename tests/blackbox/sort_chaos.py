@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 """Sorts under trouble that a seed chooses: crashes at any point where a disk, an index or a stream
-is
-touched, nodes killed and frozen, jobs aborted, outputs written or their bucket destroyed by others,
-at
-any time.  Whatever happens, the job ends when all are back; then its output is whole or not there,
-was
-never seen unless it is there, and nothing is left; and what others were told is written is there.
+is touched, nodes killed and frozen, jobs aborted, outputs written or their bucket destroyed by
+others, at any time.  Whatever happens, the job ends when all are back; then its output is whole or
+not there, was never seen unless it is there, and nothing is left; and what others were told is
+written is there.
 
 DFC_SEEDS names the seeds: "1-6" (default), "17", "1-500".  A failure prints its seed."""
 

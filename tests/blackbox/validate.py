@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """dfcctl storage validate: what somebody has done to the disks behind the targets' backs is found,
-by
-name, and nothing else is, while clients write."""
+by name, and nothing else is, while clients write."""
 
 import json
 import os

@@ -1,20 +1,16 @@
 """Wires between nodes that can be cut, in either direction, without root.
 
 Each node of a WiredCluster listens on 127.0.0.1, as always, and tells the others that it is at an
-address
-of its own, 127.0.1.N, with the same ports.  There this program listens and passes bytes on:
+address of its own, 127.0.1.N, with the same ports.  There this program listens and passes bytes on:
 
     t1 ──▶ 127.0.1.4:control of t2 ─ wires ─▶ 127.0.0.1:control of t2
            who is it?  the kernel's sock_diag has the socket, /proc/PID/fd its process
 
 A cut link (from, to) swallows what is sent that way, on the connections of either side, as a
-network
-does that loses packets in one direction: a request does not arrive, or its answer does not; nobody
-is
-told.  A new connection needs both directions.  When the link is healed, what was swallowed arrives
-late, though who sent it has given up long ago (as TCP repeats what was not confirmed); or, where
-the heal
-says so, the connections that were struck are reset.
+network does that loses packets in one direction: a request does not arrive, or its answer does not;
+nobody is told.  A new connection needs both directions.  When the link is healed, what was
+swallowed arrives late, though who sent it has given up long ago (as TCP repeats what was not
+confirmed); or, where the heal says so, the connections that were struck are reset.
 
 Clients go past the wires: a node's own address has the same ports.
 

@@ -8,12 +8,9 @@ wrote.
         s3.get("bucket", "a/b")
 
 One monitor, one OSD that keeps its objects in memory (or, with disk_bytes, in a file of that size
-at most), and one
-gateway, on 127.0.0.1 and on ports from base_port on (20 of them), without Ceph's own authentication
-between
-them. Everything they write is in a temporary directory, which goes with them; none outlives this
-process.
-Together they take some 140 MB of memory, and 5 to 20 s to start.
+at most), and one gateway, on 127.0.0.1 and on ports from base_port on (20 of them), without Ceph's
+own authentication between them. Everything they write is in a temporary directory, which goes with
+them; none outlives this process. Together they take some 140 MB of memory, and 5 to 20 s to start.
 
 missing() says which programs are not installed, and how they would be. Client is the little of S3's
 API that tests ask

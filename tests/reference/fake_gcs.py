@@ -23,9 +23,8 @@ More faults: of a PUT to a session
 A rewrite takes rewrite_steps steps.
 
 It is the metadata server of a machine, too (GCE_METADATA_HOST=gcs.host), whose faults stand under
-METADATA
-(foreign=True: without the header that says it is Google's), and gives tokens for the refresh token
-that write_user() writes.
+METADATA (foreign=True: without the header that says it is Google's), and gives tokens for the
+refresh token that write_user() writes.
 """
 
 import base64

@@ -13,20 +13,15 @@ instant between.  What it found then is its `need`, what it left is its `effect`
     read(None), missing()   nothing was there             nothing changed (404)
 
 Every PUT stores a value of its own.  An operation of unknown outcome has no end: it was done at
-some
-instant after its beginning, if its need held then, or never.
+some instant after its beginning, if its need held then, or never.
 
 The search is Wing and Gong's ("Testing and verifying concurrent objects", 1993) with Lowe's memory
-of what
-was tried ("Testing for linearizability", 2016): choose what may have been first among those that
-began
-before any other ended, and go on; a set of what is done, with the value that it left, is never
-tried
-twice.  Operations of unknown outcome are not steps of that search, for any set of them could be
-done at
-any time.  They are put in where an operation's need does not hold without them: since they may be
-late as
-they like, each that mattered can be moved to right before the first operation that noticed.
+of what was tried ("Testing for linearizability", 2016): choose what may have been first among those
+that began before any other ended, and go on; a set of what is done, with the value that it left, is
+never tried twice.  Operations of unknown outcome are not steps of that search, for any set of them
+could be done at any time.  They are put in where an operation's need does not hold without them:
+since they may be late as they like, each that mattered can be moved to right before the first
+operation that noticed.
 
 Objects are independent of one another: check one at a time (Herlihy and Wing: linearizability is
 local).

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """The judge of histories is judged: by hand, by every order of small histories, by histories of a
-real
-register (all must pass), and by the same with one answer changed (of which most are wrong).
+real register (all must pass), and by the same with one answer changed (of which most are wrong).
 
 DFC_HISTORIES (80) says how many are drawn; DFC_SEED repeats them."""
 

@@ -9,10 +9,8 @@ bytes that are no unicode, contents of no bytes and around the block size, direc
 devices, large owners, times with fractions and before 1970, extended attributes, extended headers
 that hold for all that follows; as ustar, GNU, PAX and all of them in one file.  Other formats hold
 what they can: zips with times, permissions and links, stored, deflated and streamed, with ZIP64
-forms;
-maps and Examples whose values are bytes, texts and numbers, with the key anywhere or (TFRecord)
-absent.
-Some shards are cut short.
+forms; maps and Examples whose values are bytes, texts and numbers, with the key anywhere or
+(TFRecord) absent. Some shards are cut short.
 """
 
 import gzip

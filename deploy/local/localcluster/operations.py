@@ -94,8 +94,7 @@ def known_nodes(layout):
 
 def inactive(layout, nodes):
     """Names of the nodes that the map does not call active (or what an operator has decided of
-    them);
-    all where no proxy answers."""
+    them); all where no proxy answers."""
     known = known_nodes(layout) or {}
     return [n.name for n in nodes if known.get(n.name, {}).get("state") not in
             ("active", "maintenance", "decommissioning")]
