@@ -41,9 +41,10 @@ struct batch {
     uint64_t bucket_id;
     size_t count;
     struct item items[SETTLE_AT_ONCE];
-    uint64_t brought;        /* bytes, of the chosen ones */
-    const struct node *away; /* an owner that cannot be asked, and has to */
-    struct error why;        /* somebody could not be asked */
+    uint64_t brought;  /* bytes, of the chosen ones */
+    struct error why;  /* somebody could not be asked */
+    struct error away; /* an owner that cannot be asked, and has to */
+    struct error lack; /* an owner that was asked lacks something */
     char last[ATTR_NAME_MAX + 1];
     bool more;
 };
@@ -148,6 +149,9 @@ static void ask_node(struct batch *b, const struct cluster_state *s, const struc
         asked[i]->lacking = asked[i]->lacking || lacks;
         asked[i]->short_of += lacks;
         asked[i]->whole += !lacks;
+        if (lacks)
+            error_set(&b->lack, E_NOT_READY,
+                      "target '%s' did not take all objects: 'dfcctl object show' says why", n->id);
     }
 }
 
@@ -176,8 +180,7 @@ static bool is_left(const struct antientropy *spec, const struct cluster_state *
 static void begin_round(struct batch *b, const struct cluster_state *s)
 {
     const struct bucket *bucket = bmd_bucket_by_id(&s->bmd, b->bucket_id);
-    b->away = NULL;
-    b->why = ERROR_INIT;
+    b->why = b->away = b->lack = ERROR_INIT;
     for (size_t i = 0; i < b->count; i++) {
         struct item *it = &b->items[i];
         it->lacking = false;
@@ -199,7 +202,8 @@ static void take_away(struct batch *b, const struct node *n)
         if (!owes(it, n) || it->mine || b->spec->strange == NULL)
             continue;
         it->lacking = true;
-        b->away = n;
+        error_set(&b->away, E_NODE_UNREACHABLE, "target '%s' is %s", n->id,
+                  n->absent_since != 0 ? "absent" : node_state_name(n->state));
     }
 }
 
@@ -256,18 +260,17 @@ static size_t end_round(struct batch *b)
 static void give_up(struct batch *b)
 {
     const struct antientropy *s = b->spec;
-    struct error why = b->why;
-    if (why.code == 0 && b->away != NULL)
-        error_set(&why, E_NODE_UNREACHABLE, "target '%s' is %s", b->away->id,
-                  b->away->absent_since != 0 ? "absent" : node_state_name(b->away->state));
-    else if (why.code == 0)
-        error_set(&why, E_NOT_READY, "some owners did not take the objects of this target");
+    const struct error *why = &b->lack;
+    if (b->why.code != 0)
+        why = &b->why;
+    else if (b->away.code != 0)
+        why = &b->away;
     for (size_t i = 0; i < b->count; i++) {
         struct item *it = &b->items[i];
         if (it->over || !it->chosen)
             continue;
-        log_error("object not on all its owners", lstr("name", it->name.name), lerr(&why));
-        job_tally_fail(s->tally, it->name.name, &why);
+        log_error("object not on all its owners", lstr("name", it->name.name), lerr(why));
+        job_tally_fail(s->tally, it->name.name, why);
         if (s->walk != NULL)
             s->walk->resists(s->ctx, b->bucket_id, it->name.name);
         it->over = true;

@@ -310,11 +310,17 @@ def join(c, *args):
     return new
 
 
+def failed_moves(c):
+    return c.dfcctl("job", "ls", "--kind", "rebalance", "-o", "json").stdout
+
+
 def test_a_target_joins_full(c):
     new = join(c, *FULL)
     check_readable(c, c.wanted)
     check_details(c, c.wanted)
     check(not settled(c), "all has moved to a target without room")
+    wait_for(lambda: f"target '{new}' did not take all objects" in failed_moves(c),
+             "a job that names the target", 200)
     for n in list(c.wanted)[::5]:
         c.object("DELETE", *n).expect(204)
         c.wanted[n] = None
