@@ -247,6 +247,12 @@ class Listing(Case):
         self.run_ctl("bucket", "wait", "b", "--timeout", "1ms", code=5)
         self.assertIn("writes go on coming", self.err)
 
+    def test_summary_of_a_bucket_that_does_not_exist(self):
+        self.mock.create("b")
+        self.run_ctl("storage", "summary", "b")
+        self.run_ctl("storage", "summary", "c", code=3)
+        self.assertIn("bucket 'c' does not exist", self.err)
+
     def test_ls_without_bucket_and_watch(self):
         self.assertIn("BUCKET", self.text("ls"))
         self.assertEqual(self.text("ls", "--watch=0.1", "--count", "3").count("BUCKET"), 3)

@@ -230,6 +230,11 @@ int storage_summary(struct ctl *ctl, const struct args *args)
         code = add_protection(ctl, &sum, args->words[0]);
     if (code != EXIT_OK)
         return code;
+    if (args->words[0] != NULL && json_object_get(all, args->words[0]) == NULL) {
+        struct error err;
+        error_set(&err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", args->words[0]);
+        return ctl_fail_common(ctl, &err, EXIT_NOT_FOUND);
+    }
     if (ctl->json)
         ctl_print_json(ctl, steal(all));
     else
