@@ -4,6 +4,7 @@
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -39,6 +40,10 @@ class KeyFileCluster(Cluster):
 
     def args_of_up(self):
         return ("--auth",)
+
+    def remove(self):
+        super().remove()
+        shutil.rmtree(self.side_dir, ignore_errors=True)
 
     def call(self, method, path, body=None, node="p1", headers=None, **options):
         if "Authorization" not in (headers or {}) and hasattr(self, "root"):
