@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "access/decide.h"
+#include "access/password.h"
 #include "access/rates.h"
 #include "access/redirect_proof.h"
 #include "access/signed_url.h"
@@ -37,7 +38,7 @@ struct caller {
     const struct cluster_state *state; /* a reference, dropped when the request ends */
     const struct user *user;           /* the state's; NULL: anonymous */
     enum via via;
-    char access[ACCESS_KEY_CHARS + 1];      /* with which the token was got; "" */
+    char access[ACCESS_KEY_CHARS + 1];      /* of the token: what it was got with; "" */
     char token[2 * TOKEN_RANDOM_BYTES + 1]; /* or signed URL: which; "" */
     const char *claimed;                    /* by a login; NULL: it is none */
     bool asked;
@@ -109,9 +110,12 @@ static void put_hex(const unsigned char *bytes, size_t count, char *out)
 static bool is_withdrawn(const struct caller *c, const struct token *t)
 {
     const struct key_owner *o = access_key_owner(&c->state->access, t->access);
-    bool has_key = t->access[0] == '\0' || (o != NULL && o->user == c->user &&
-                                            access_key_is_in_force(o->key, clock_wall_ms()));
-    return !has_key || (int64_t)t->issued_ms < c->user->tokens_after_ms;
+    char tag[PASSWORD_TAG_CHARS + 1];
+    password_tag(c->user->password, tag);
+    bool has_key =
+        o != NULL && o->user == c->user && access_key_is_in_force(o->key, clock_wall_ms());
+    bool has_password = strcmp(tag, t->access) == 0;
+    return (!has_key && !has_password) || (int64_t)t->issued_ms < c->user->tokens_after_ms;
 }
 
 /* Of a token or signed URL that is valid. */

@@ -19,6 +19,7 @@
 
 #define ANN "9f0c0000000000000000000000000001"
 #define BEN "9f0c0000000000000000000000000002"
+#define CAT "9f0c0000000000000000000000000003"
 #define KEY(n) "DFC4JAAAAAAAAAAAAAA" n
 #define GRANTS "\"grants\": [{\"rights\": [\"read\"], \"bucket\": \"b\"}]"
 
@@ -218,6 +219,30 @@ static void test_a_token_ends_with_its_access_key(void **state)
     expect(401, "expired");
 }
 
+static void test_a_token_ends_with_its_password(void **state)
+{
+    (void)state;
+    static const char *const hashes[] = {"scrypt:15:8:1:000102030405060708090a0b0c0d0e0f:00",
+                                         "scrypt:15:8:1:100102030405060708090a0b0c0d0e0f:00"};
+    _cleanup_(buf_done)
+    struct buf by_password = BUF_INIT;
+    _cleanup_(buf_done)
+    struct buf by_key = BUF_INIT;
+    const struct access_key key = {.access = KEY("1"), .secret = "s"};
+    apply((struct command){.kind = CMD_USER_ADD, .text = CAT, .key = &key},
+          "{\"name\": \"cat\", \"kind\": \"person\", " GRANTS "}");
+    apply((struct command){.kind = CMD_PASSWORD, .name = "cat", .text = hashes[0]}, "{}");
+    put_token_of(CAT, "p0001020304050607080", 0, &by_password);
+    put_token_of(CAT, KEY("1"), 0, &by_key);
+    call("GET", "/o/b/x", buf_str(&by_password));
+    expect(200, "cat");
+    apply((struct command){.kind = CMD_PASSWORD, .name = "cat", .text = hashes[1]}, "{}");
+    call("GET", "/o/b/x", buf_str(&by_password)); /* though it is not older than the password */
+    expect(401, "expired");
+    call("GET", "/o/b/x", buf_str(&by_key));
+    expect(200, "cat");
+}
+
 static void test_a_user_who_is_disabled_is_nobody(void **state)
 {
     (void)state;
@@ -324,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_token_makes_its_user, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_token_ends_with_its_access_key, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_token_ends_with_its_password, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_user_who_is_disabled_is_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_redirect_is_for_its_call, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_signed_url_is_its_user_for_one_call, setup,

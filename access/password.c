@@ -84,6 +84,13 @@ bool password_matches(const char *password, const char *hash)
     return computed && known && CRYPTO_memcmp(got, want, sizeof got) == 0;
 }
 
+void password_tag(const char *hash, char tag[static PASSWORD_TAG_CHARS + 1])
+{
+    bool is_hash = strncmp(hash, PREFIX, SALT_AT) == 0;
+    snprintf(tag, PASSWORD_TAG_CHARS + 1, "%s%.*s", is_hash ? "p" : "", PASSWORD_TAG_CHARS - 1,
+             is_hash ? hash + SALT_AT : "");
+}
+
 bool password_peer_is_local(const char *peer)
 {
     char host[64];

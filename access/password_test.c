@@ -32,6 +32,17 @@ static void test_a_hash_of_python(void **state)
                          "186e14cb910dac4f2a1bc3d1782fb5b4fae093ea02937860e081f41fbac1b804"));
 }
 
+static void test_a_tag_names_its_hash_and_is_no_access_key(void **state)
+{
+    (void)state;
+    char tag[PASSWORD_TAG_CHARS + 1];
+    password_tag("scrypt:15:8:1:000102030405060708090a0b0c0d0e0f:18", tag);
+    assert_string_equal(tag, "p0001020304050607080");
+    assert_false(access_key_is_valid(tag));
+    password_tag("", tag);
+    assert_string_equal(tag, "");
+}
+
 static void test_what_is_no_hash_matches_nothing(void **state)
 {
     (void)state;
@@ -91,6 +102,7 @@ int main(void)
         cmocka_unit_test(test_a_password_opens_for_its_user_alone),
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_a_hash_of_python),
+        cmocka_unit_test(test_a_tag_names_its_hash_and_is_no_access_key),
         cmocka_unit_test(test_what_is_no_hash_matches_nothing),
         cmocka_unit_test(test_lengths),
     };

@@ -3,10 +3,10 @@
  *     dfc1.<base64url(key id, user id, access key, issued, expires, random)>.<base64url(mac)>
  *
  * The key id is the cluster key's.  The access key is the one that the token was got with: a token
- * ends with it.  It is 20 bytes of 0 where the user has given a password.  The mac is HMAC-SHA256
- * with the token key (proof_keys.h) over everything before the second dot.  Numbers are 8 bytes,
- * most significant first, times are Unix times in ms.  There is one algorithm and no header that
- * could name another.
+ * ends with it.  Where the user has given a password, it is the password's tag (password.h).  The
+ * mac is HMAC-SHA256 with the token key (proof_keys.h) over everything before the second dot.
+ * Numbers are 8 bytes, most significant first, times are Unix times in ms.  There is one algorithm
+ * and no header that could name another.
  *
  * A token has no rights: every request looks them up in the document `access`. */
 #pragma once
@@ -26,7 +26,7 @@ enum {
 
 struct token {
     char user[TOKEN_USER_CHARS + 1];   /* id */
-    char access[ACCESS_KEY_CHARS + 1]; /* "": none */
+    char access[ACCESS_KEY_CHARS + 1]; /* or a tag */
     uint64_t issued_ms, expires_ms;
     unsigned char random[TOKEN_RANDOM_BYTES]; /* names the token in the audit log */
 };

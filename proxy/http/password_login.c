@@ -70,15 +70,18 @@ static void run(void *arg)
     struct attempt *a = arg;
     struct proxy *p = http_user(a->req);
     const struct user *user = NULL;
+    char tag[PASSWORD_TAG_CHARS + 1];
     struct error err = ERROR_INIT;
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     log_set_request(http_request_id(a->req));
     int r = check_password(p, a, s, &user, &err);
     OPENSSL_cleanse(a->password, strlen(a->password));
-    if (r == 0)
-        auth_reply_token(a->req, user, "");
-    else
+    if (r == 0) {
+        password_tag(user->password, tag);
+        auth_reply_token(a->req, user, tag);
+    } else {
         http_reply_error(a->req, &err);
+    }
     log_set_request(NULL);
 }
 

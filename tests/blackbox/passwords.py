@@ -7,7 +7,7 @@ import threading
 import time
 
 from access_lib import GuardedCluster, make_user
-from lib import check, equal, main, wait_for
+from lib import check, equal, in_parallel, main, wait_for
 
 PASSWORD = "correct horse battery"
 NEW = "another horse  with spaces "
@@ -48,6 +48,24 @@ def test_a_password_gives_a_token(c):
     wait_for(lambda: c.whoami(token).status == 401, "the tokens of the old password to end")
     c.login("ann", PASSWORD).expect(401, "unauthorized")
     equal(c.whoami(c.login("ann", NEW).expect(200).json()["token"]).status, 200, "the new one")
+
+
+def test_no_token_of_an_old_password_outlives_it(c):
+    """Not one of a login that was under way when the password changed, either."""
+    c.person("dora")
+    tokens = []
+
+    def log_in(_):
+        while (reply := c.login("dora", PASSWORD)).status == 200:
+            tokens.append(reply.json()["token"])
+
+    def change(_):
+        wait_for(lambda: len(tokens) > 2, "logins")
+        c.call("PUT", "/v1/users/dora/password", {"password": NEW}).expect(204)
+
+    in_parallel(lambda work: work(0), (log_in, log_in, change), workers=3)
+    for token in tokens:
+        c.whoami(token).expect(401, "unauthorized")
 
 
 def test_all_refusals_are_alike(c):
