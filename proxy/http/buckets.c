@@ -173,6 +173,16 @@ static int check_credentials(struct http_request *req, const struct bucket_props
                                     "(auth=none has none)");
 }
 
+/* A quota binds the owner of the bucket, too. */
+static int check_quota_right(struct http_request *req, const json_t *value, struct error *err)
+{
+    if (json_object_get(value, "quota_bytes") == NULL &&
+        json_object_get(value, "quota_objects") == NULL)
+        return 0;
+    int r = guard_ask(req, RIGHT_OPERATE, NULL, NULL, err);
+    return r == 0 ? 0 : error_wrap(err, "a change of a quota");
+}
+
 static void commit_create(struct http_request *req, const struct bucket_props *props)
 {
     const struct command cmd = {
@@ -240,6 +250,7 @@ static int setprops(struct http_request *req, const struct action_body *body, st
     if ((r = bucket_name_check(name, err)) != 0 ||
         (r = props_of_value(body->value, &scratch, err)) != 0 ||
         (r = check_credentials(req, &scratch, err)) != 0 ||
+        (r = check_quota_right(req, body->value, err)) != 0 ||
         (r = check_backend(http_user(req), &scratch, err)) != 0)
         return r;
     const struct command cmd = {.kind = CMD_BUCKET_PROPS, .name = name, .patch = body->value};
@@ -515,7 +526,7 @@ const struct http_route bucket_routes[] = {
      .begin = put_begin,
      .summary = "Changes a bucket's properties. Properties that are not named keep their value. "
                 "A backend that is reached with the cluster's credentials needs the right `admin` "
-                "on the cluster.",
+                "on the cluster, a quota the right `operate`.",
      .body = "`{\"action\": \"setprops\", \"value\": {props}}`",
      .reply = "200 and the bucket's document",
      .errors = "bucket_not_found invalid_name invalid_json not_supported"},

@@ -264,6 +264,24 @@ def test_credentials_of_the_cluster_are_an_administrators(c):
     c.call("POST", "/v1/buckets/cred", {"action": "create", "value": closed[0]}).expect(201)
 
 
+def test_a_quota_binds_the_owner_of_its_bucket(c):
+    owner = make_user(c, "quota-owner", [{"rights": ["create"]}])
+    operator = make_user(c, "quota-operator", [{"rights": ["operate"]},
+                                               {"rights": ["admin"], "bucket": "bounded"}])
+    owner.call("POST", "/v1/buckets/bounded", {"action": "create", "value": {"quota_objects": 5}}
+               ).expect(201)
+
+    def change(user, **props):
+        return user.call("PUT", "/v1/buckets/bounded", {"action": "setprops", "value": props})
+
+    for props in ({"quota_objects": 6}, {"quota_objects": 0}, {"quota_bytes": "1GiB"},
+                  {"quota_objects": 5, "copies": 2}):
+        change(owner, **props).expect(403, "access_denied", "'operate' on the cluster")
+    change(owner, copies=2).expect(200)
+    equal(change(operator, quota_objects=6).expect(200).json()["props"]["quota_objects"], 6, "quota")
+    equal(change(c, quota_objects=7).expect(200).json()["props"]["quota_objects"], 7, "quota")
+
+
 def test_a_sort_asks_for_its_buckets(c):
     spec = {"input_bck": "acts", "output_bck": "elsewhere", "input_format": "a-{0..1}",
             "output_format": "b-{0..1}", "extension": ".tar", "output_shard_size": "1KB",
