@@ -18,6 +18,7 @@ struct table {
 struct sums_of_node {
     char *id;
     struct table table;
+    size_t next; /* of the rows of all: the first of its next reply */
 };
 
 struct quota_sums {
@@ -193,23 +194,24 @@ static bool all_are_heard(const struct quota_sums *q, const struct smap *m)
     return true;
 }
 
-json_t *quota_sums_reply(const struct quota_sums *q, const struct cluster_state *s,
-                         const char *node)
+static json_t *reply_row(const struct row *row, const struct sums_of_node *n)
 {
-    const struct sums_of_node *n = find(q, node);
+    struct quota_amount yours = amount_in(&n->table, row->bucket_id);
+    struct quota_amount others = quota_minus(row->amount, yours);
+    return json_pack("{s:I, s:I, s:I, s:{s:I, s:I}}", "bucket", (json_int_t)row->bucket_id,
+                     "objects", (json_int_t)others.objects, "bytes", (json_int_t)others.bytes,
+                     "yours", "objects", (json_int_t)yours.objects, "bytes",
+                     (json_int_t)yours.bytes);
+}
+
+json_t *quota_sums_reply(struct quota_sums *q, const struct cluster_state *s, const char *node)
+{
+    struct sums_of_node *n = find(q, node);
     if (n == NULL || !all_are_heard(q, &s->smap))
         return NULL;
     json_t *list = json_array();
-    for (size_t i = 0; i < q->all.count; i++) {
-        const struct row *row = &q->all.rows[i];
-        struct quota_amount yours = amount_in(&n->table, row->bucket_id);
-        struct quota_amount others = quota_minus(row->amount, yours);
-        json_array_append_new(
-            list, json_pack("{s:I, s:I, s:I, s:{s:I, s:I}}", "bucket", (json_int_t)row->bucket_id,
-                            "objects", (json_int_t)others.objects, "bytes",
-                            (json_int_t)others.bytes, "yours", "objects", (json_int_t)yours.objects,
-                            "bytes", (json_int_t)yours.bytes));
-    }
+    for (size_t i = 0; i < q->all.count && i < QUOTAS_AT_ONCE; i++)
+        json_array_append_new(list, reply_row(&q->all.rows[n->next++ % q->all.count], n));
     return list;
 }
 

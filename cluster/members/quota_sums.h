@@ -19,9 +19,8 @@ void quota_sums_free(struct quota_sums *q); /* NULL is fine */
  * counts as heard.  After an error the rows before the wrong one count. */
 int quota_sums_take(struct quota_sums *q, const struct cluster_state *s, const char *node,
                     json_t *list, struct error *err);
-/* The field of the reply to this node.  NULL while an active target was not heard: the sums would
- * be too small. */
-json_t *quota_sums_reply(const struct quota_sums *q, const struct cluster_state *s,
-                         const char *node);
+/* The field of the reply to this node: the next QUOTAS_AT_ONCE buckets.  NULL while an active
+ * target was not heard: the sums would be too small. */
+json_t *quota_sums_reply(struct quota_sums *q, const struct cluster_state *s, const char *node);
 /* What all targets have of the bucket, as far as they were heard. */
 struct quota_amount quota_sums_of(const struct quota_sums *q, uint64_t bucket_id);

@@ -134,6 +134,36 @@ static void a_wrong_row_is_an_error(void **state)
     quota_sums_free(q);
 }
 
+/* A reply to each of which all had their part would be too large for a keepalive. */
+static void of_many_buckets_each_has_its_turn(void **state)
+{
+    const struct cluster_state *s = state_ref(*state);
+    struct quota_sums *q = quota_sums_new();
+    struct bucket_props props = BUCKET_PROPS_DEFAULT;
+    size_t heard[2 * QUOTAS_AT_ONCE] = {0};
+    char name[16];
+    props.quota_objects = 1;
+    for (int i = 0; i <= QUOTAS_AT_ONCE; i++) {
+        snprintf(name, sizeof name, "many-%d", i);
+        test_state_apply(
+            &s, &(struct command){.kind = CMD_BUCKET_CREATE, .name = name, .props = &props});
+        says(q, s, "t1", name, 1, 1);
+        says(q, s, "t2", name, 1, 1);
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        _cleanup_json_ json_t *reply = quota_sums_reply(q, s, "t1");
+        assert_int_equal(json_array_size(reply), QUOTAS_AT_ONCE);
+        for (size_t i = 0; i < QUOTAS_AT_ONCE; i++)
+            heard[json_integer_value(json_object_get(json_array_get(reply, i), "bucket"))]++;
+    }
+    for (int i = 0; i <= QUOTAS_AT_ONCE; i++) {
+        snprintf(name, sizeof name, "many-%d", i);
+        assert_in_range(heard[id_of(s, name)], 1, 2);
+    }
+    quota_sums_free(q);
+    state_unref(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +174,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(what_is_gone_is_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(a_wrong_row_is_an_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(of_many_buckets_each_has_its_turn, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

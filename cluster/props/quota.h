@@ -5,6 +5,9 @@
 
 #include "cluster/props/bucket_props.h"
 
+/* The most buckets of a keepalive, and of its reply: of more, each has so many in turn. */
+enum { QUOTAS_AT_ONCE = 1000 };
+
 struct quota_amount {
     uint64_t objects, bytes;
 };

@@ -38,7 +38,7 @@ static void registered(void *arg, const struct error *err)
         reply_state(arg);
 }
 
-enum { COMPLAINT_INTERVAL_MS = 10000 };
+enum { COMPLAINT_INTERVAL_MS = 10000, KEEPALIVE_MAX = 1 << 20 };
 
 /* Every such node comes again with every keepalive: one line for all, now and then. */
 static void complain(struct proxy *p, const char *id, const struct error *err)
@@ -314,11 +314,11 @@ static void register_begin(struct http_request *req)
         http_collect_body(req, p->params.body_max, register_body);
 }
 
+/* No setting of an operator makes it too large. */
 static void keepalive_begin(struct http_request *req)
 {
-    const struct proxy *p = http_user(req);
     if (!proxy_passed_to_primary(req))
-        http_collect_body(req, p->params.body_max, keepalive_body);
+        http_collect_body(req, KEEPALIVE_MAX, keepalive_body);
 }
 
 static void stop_begin(struct http_request *req)

@@ -27,6 +27,7 @@ struct quotas {
     size_t count;
     struct row *rows; /* by bucket id … */
     uint64_t version; /* … of the state that they are adjusted to */
+    size_t next;      /* of the rows: the first of the next report */
     bool counting;
     uint64_t due_ms;        /* no count begins before */
     struct quota_mark mark; /* of the last count; while one runs, its own */
@@ -205,15 +206,15 @@ static bool count_is_due(struct quotas *q)
     return due;
 }
 
-static json_t *report_json(const struct quotas *q)
+static json_t *report_json(struct quotas *q)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < q->count; i++) {
-        const struct quota_ledger *l = &q->rows[i].ledger;
-        struct quota_amount own = quota_own(l);
-        if (l->counted)
+    for (size_t i = 0; i < q->count && i < QUOTAS_AT_ONCE; i++) {
+        const struct row *row = &q->rows[q->next++ % q->count];
+        struct quota_amount own = quota_own(&row->ledger);
+        if (row->ledger.counted)
             json_array_append_new(
-                list, json_pack("{sI sI sI}", "bucket", (json_int_t)q->rows[i].bucket_id, "objects",
+                list, json_pack("{sI sI sI}", "bucket", (json_int_t)row->bucket_id, "objects",
                                 (json_int_t)own.objects, "bytes", (json_int_t)own.bytes));
     }
     return list;

@@ -7,6 +7,9 @@
  *                 what the other targets have, and what the primary heard last from this one;
  *                 no field while a primary that has just begun has not heard every target
  *
+ * Either has QUOTAS_AT_ONCE buckets at most, in turn: a keepalive that is too large would be
+ * refused, and with it the target.
+ *
  * Quotas are soft.  A bucket may exceed its quota by what arrives within two keepalives, by what
  * targets cut off from the primary take, and by the outputs that jobs are making at that time.
  * Counts take at most a twentieth of the time: in large buckets, the room that deletions free is

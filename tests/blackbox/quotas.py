@@ -297,5 +297,16 @@ def test_what_is_shown(c):
     check(sum(metric(c, t, "dfc_quota_refused_total") for t in c.targets()) > 0, "refusals count")
 
 
+def test_keepalives_with_many_buckets(c):
+    """They are larger than other bodies may be here; the primary hears of all."""
+    full = 'dfc_cluster_quotas{use="over"}'
+    before = metric(c, "p1", full)
+    for i in range(100):
+        c.create(f"many-{i}", quota_objects=1)
+        c.put(f"many-{i}", "x", b"x")
+    wait_for(lambda: metric(c, "p1", full) == before + 100, "all are full")
+    equal({n["state"] for n in c.get_json("/v1/cluster")["nodes"]}, {"active"}, "states")
+
+
 if __name__ == "__main__":
-    main(targets=3, args=("--target-arg=--keepalive-interval=100ms",))
+    main(targets=3, args=("--target-arg=--keepalive-interval=100ms", "--proxy-arg=--body-max=4KiB"))
