@@ -134,6 +134,8 @@ static void test_malformed_requests(void **state)
     } rows[] = {
         {"GET /hello HTTP/1.1\r\n\r\n", 400, "invalid_argument"}, /* no Host */
         {"GET /hello HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "invalid_argument"},
+        {"GET /hello HTTP/1.1\r\nHost: a\r\nAuthorization: a\r\nauthorization: b\r\n\r\n", 400,
+         "invalid_argument"},
         {"GET /hello HTTP/1.1\nHost: a\n\n", 400, "invalid_argument"},
         {"GET /hello\r\n\r\n", 400, "invalid_argument"},
         {"\x16\x03\x01 hello TLS\r\n\r\n", 400, "invalid_argument"},

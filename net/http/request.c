@@ -132,6 +132,15 @@ static int request_check_target(const struct http_request *req, struct error *er
     return 0;
 }
 
+/* Of two, a server before this one may have looked at the other (RFC 9110 section 5.3). */
+static int request_check_authorization(const struct http_request *req, struct error *err)
+{
+    size_t count = 0;
+    for (const struct request_header *h = req->headers; h != NULL; h = h->next)
+        count += strcasecmp(h->name, "Authorization") == 0;
+    return count <= 1 ? 0 : error_set(err, E_INVALID, "more than one Authorization header");
+}
+
 static size_t request_headers_size(const struct http_request *req)
 {
     size_t size = 0;
@@ -148,6 +157,8 @@ int request_check_headers(struct http_request *req, struct error *err)
     int rc = request_check_length(req, err);
     if (rc == 0)
         rc = request_check_target(req, err);
+    if (rc == 0)
+        rc = request_check_authorization(req, err);
     if (rc != 0)
         return rc;
     size_t size = request_headers_size(req);
