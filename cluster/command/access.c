@@ -12,6 +12,8 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 
+enum { AHEAD_MAX_MS = 5 * 60 * 1000 }; /* as far as clocks of clients may be, at a login */
+
 /* Replaces the patch's fields of `user`, which is the JSON form. */
 static int merge(json_t *user, json_t *patch, const char *const *fields, struct error *err)
 {
@@ -124,14 +126,22 @@ int command_user_add(const struct cluster_state *s, const struct command *cmd,
     return put_user(s, &u, next, err);
 }
 
-/* Else a token that was withdrawn would be good again. */
-static int check_withdrawn(const struct user *before, const struct user *after, struct error *err)
+/* Less than before would make a token good again that was withdrawn.  Far ahead, it would refuse
+ * the user until then, and nobody could take it back. */
+static int check_withdrawn(const struct user *before, const struct user *after, int64_t wall_ms,
+                           struct error *err)
 {
-    if (after->tokens_after_ms >= before->tokens_after_ms)
-        return 0;
-    return error_set(err, E_INVALID,
-                     "field 'tokens_after_ms' can only grow: that of user '%s' is %lld",
-                     before->name, (long long)before->tokens_after_ms);
+    if (after->tokens_after_ms < before->tokens_after_ms)
+        return error_set(err, E_INVALID,
+                         "field 'tokens_after_ms' can only grow: that of user '%s' is %lld",
+                         before->name, (long long)before->tokens_after_ms);
+    if (after->tokens_after_ms > before->tokens_after_ms &&
+        after->tokens_after_ms > wall_ms + AHEAD_MAX_MS)
+        return error_set(
+            err, E_INVALID,
+            "field 'tokens_after_ms' is more than five minutes ahead: the time is %lld",
+            (long long)wall_ms);
+    return 0;
 }
 
 int command_user_change(const struct cluster_state *s, const struct command *cmd,
@@ -151,7 +161,7 @@ int command_user_change(const struct cluster_state *s, const struct command *cmd
     if ((r = merge(doc, cmd->patch, fields, err)) != 0 ||
         (r = user_from_json(doc, "user", arena, &after, err)) != 0 ||
         (r = access_may_change(s, cmd->actor, before, &after, err)) != 0 ||
-        (r = check_withdrawn(before, &after, err)) != 0)
+        (r = check_withdrawn(before, &after, cmd->wall_ms, err)) != 0)
         return r;
     if (before->enabled && !after.enabled)
         withdraw_tokens(&after, cmd->wall_ms);

@@ -107,10 +107,13 @@ static void a_token_that_was_withdrawn_stays_so(void **unused)
     refuse_json(s, change, "{\"tokens_after_ms\": 0}", E_INVALID);
     refuse_json(s, change, "{\"tokens_after_ms\": 399}", E_INVALID);
     refuse_json(s, change, "{\"enabled\": false, \"tokens_after_ms\": 1}", E_INVALID);
+    refuse_json(s, change, "{\"tokens_after_ms\": 300501}", E_INVALID); /* never to be taken back */
+    refuse_json(s, change, "{\"tokens_after_ms\": 9223372036854775807}", E_INVALID);
     apply(&s, set); /* a primary with a clock that is behind */
     assert_int_equal(access_user(&s->access, "anna")->tokens_after_ms, 400);
-    apply_json(&s, change, "{\"tokens_after_ms\": 401}");
-    assert_int_equal(access_user(&s->access, "anna")->tokens_after_ms, 401);
+    apply_json(&s, change, "{\"tokens_after_ms\": 300500}"); /* a client whose clock is ahead */
+    assert_int_equal(access_user(&s->access, "anna")->tokens_after_ms, 300500);
+    apply_json(&s, change, "{\"rate\": {\"requests\": 5}}");
 }
 
 static void a_user_has_two_keys_at_most(void **unused)
