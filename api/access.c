@@ -105,7 +105,8 @@ int dfc_user_password(struct dfc_client *c, const char *user, const char *passwo
         return failure_set(err, DFC_INVALID, E_INVALID, "the password is missing, or is not UTF-8");
     _cleanup_(secret_freep)
     char *body = json_text(doc);
-    const struct call_small what = {.method = "PUT", .body = body, .twice_is_harmless = true};
+    const struct call_small what = {
+        .method = "PUT", .body = body, .twice_is_harmless = true, .has_password = true};
     const struct place at = {.room = "users", .name = user, .part = "password"};
     return call(c, &what, &at, NULL, err);
 }

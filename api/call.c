@@ -401,6 +401,20 @@ int call_run(struct dfc_client *c, struct call *call, struct dfc_error *err)
     }
 }
 
+static int call_check_password(const struct dfc_client *c, const struct call *call,
+                               struct dfc_error *err)
+{
+    for (size_t i = 0; i < call_place_count(c, call); i++) {
+        const char *place = call_place_at(c, call, i);
+        if (!uri_is_tls(place) && !uri_is_of_this_machine(place))
+            return failure_set(err, DFC_INVALID, E_INVALID,
+                               "a password is not sent to '%s' in clear: use https://, or run the "
+                               "program on that machine",
+                               place);
+    }
+    return DFC_OK;
+}
+
 int call_small(struct dfc_client *c, const struct call_small *what, struct buf *path, char **text,
                struct dfc_error *err)
 {
@@ -418,7 +432,9 @@ int call_small(struct dfc_client *c, const struct call_small *what, struct buf *
         call.body = body_from_memory(what->body, strlen(what->body));
         call_header(&call, err, "Content-Type", "application/json");
     }
-    int rc = call_run(c, &call, err);
+    int rc = what->has_password ? call_check_password(c, &call, err) : DFC_OK;
+    if (rc == DFC_OK)
+        rc = call_run(c, &call, err);
     if (rc == DFC_OK && text != NULL)
         *text = call.reply.text.data != NULL ? buf_steal(&call.reply.text) : xstrdup("");
     return rc;

@@ -58,6 +58,7 @@ struct call_small {
     const char *const *origins;
     bool administers;
     const char *node;
+    bool has_password; /* DFC_INVALID where a place is neither https:// nor of this machine */
 };
 int call_small(struct dfc_client *c, const struct call_small *what, struct buf *path, char **text,
                struct dfc_error *err);

@@ -440,7 +440,7 @@ DFC_API int dfc_user_grant(struct dfc_client *client, const char *user, const ch
                            char **document, struct dfc_error *err);
 DFC_API int dfc_user_revoke(struct dfc_client *client, const char *user, const char *grant,
                             char **document, struct dfc_error *err);
-/* Of a person. */
+/* Of a person.  DFC_INVALID as dfc_login(): the password is not sent in clear. */
 DFC_API int dfc_user_password(struct dfc_client *client, const char *user, const char *password,
                               struct dfc_error *err);
 /* document: {"access", "secret"}; the secret is told this once. */

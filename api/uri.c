@@ -1,6 +1,8 @@
 #include "api/uri.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
+#include <string.h>
 #include <strings.h>
 
 #include "api/failure.h"
@@ -98,6 +100,33 @@ char *uri_origin(const char *url)
 bool uri_is_tls(const char *url)
 {
     return uri_scheme(url) == 8;
+}
+
+static bool is_loopback(const char *host)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return (ntohl(v4.s_addr) >> 24) == 127;
+    if (inet_pton(AF_INET6, host, &v6) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&v6);
+    return strcasecmp(host, "localhost") == 0;
+}
+
+bool uri_is_of_this_machine(const char *endpoint)
+{
+    static const char scheme[] = "http://";
+    char host[INET6_ADDRSTRLEN];
+    if (strncasecmp(endpoint, scheme, sizeof scheme - 1) != 0)
+        return false;
+    const char *begin = endpoint + sizeof scheme - 1;
+    bool bracketed = *begin == '[';
+    begin += bracketed;
+    size_t len = strcspn(begin, bracketed ? "]" : ":/");
+    if (len >= sizeof host)
+        return false;
+    snprintf(host, sizeof host, "%.*s", (int)len, begin);
+    return is_loopback(host);
 }
 
 char *uri_for_people(const char *url)

@@ -27,6 +27,8 @@ void uri_query_u64(struct buf *out, const char *name, uint64_t value);
 /* "http://host:port" of a URL; malloc'ed. */
 char *uri_origin(const char *url);
 bool uri_is_tls(const char *url); /* https */
+/* "http://HOST:PORT": does what is sent there stay on this machine? */
+bool uri_is_of_this_machine(const char *endpoint);
 /* For messages: without the query, which may have the proof of a redirect; malloc'ed. */
 char *uri_for_people(const char *url);
 

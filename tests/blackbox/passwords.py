@@ -143,6 +143,10 @@ def test_dfcctl_sets_a_password_and_logs_in(c):
     ctl(c, "login", "--user", "kim", "--stdin", input=WRONG, status=7)
     away = ("login", "--user", "kim", "--stdin", "--endpoint", "http://127.0.0.1.example.org:1")
     check("https://" in ctl(c, *away, input=NEW, status=2).stderr, "a password in clear")
+    for place in ("--endpoint", "--control"):
+        away = ("user", "password", "ann", "--stdin", place, "http://127.0.0.1.example.org:1")
+        check("https://" in ctl(c, *away, input=NEW, env=root, status=2).stderr,
+              f"a new password in clear by {place}")
     ctl(c, "user", "password", "ann", "--stdin", input=NEW, status=7)
 
 
