@@ -6,7 +6,7 @@
 #include "target/cold/cold.h"
 #include "target/copies/held.h"
 #include "target/copies/hidden.h"
-#include "target/copies/settle.h"
+#include "target/copies/dirty_worker.h"
 #include "target/copies/staged.h"
 #include "target/http/cluster_routes.h"
 #include "target/http/daemon_routes.h"
@@ -15,7 +15,7 @@
 #include "target/http/object_inspect.h"
 #include "target/http/object_routes.h"
 #include "target/http/xaction_routes.h"
-#include "target/slices/mend.h"
+#include "target/slices/slice_repair.h"
 #include "target/slices/slices.h"
 
 const struct http_route *const target_routes[] = {
@@ -29,7 +29,7 @@ const struct http_route *const target_routes[] = {
     sort_stream_routes,
     held_routes,
     staged_routes,
-    settle_routes,
+    dirty_routes,
     hidden_routes,
     session_routes,
     cold_list_routes,

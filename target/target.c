@@ -27,10 +27,10 @@
 #include "target/copies/copies.h"
 #include "target/cold/fresh.h"
 #include "target/store/evict.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/slices/ec.h"
 #include "target/format/ec_manifest.h"
-#include "target/slices/mend.h"
+#include "target/slices/slice_repair.h"
 #include "target/slices/slices.h"
 #include "target/disk/boot_id.h"
 #include "target/disk/health.h"
@@ -38,8 +38,8 @@
 #include "target/disk/job_files.h"
 #include "target/jobs/job_notify.h"
 #include "target/jobs/kinds.h"
-#include "target/node/keeper.h"
-#include "target/copies/losses.h"
+#include "target/node/state_sync.h"
+#include "target/copies/unrecoverable.h"
 #include "target/node/member.h"
 #include "target/node/params_check.h"
 #include "target/node/quotas.h"
@@ -49,7 +49,7 @@
 #include "target/store/renames.h"
 #include "target/sort/host.h"
 #include "target/copies/repair_wanted.h"
-#include "target/copies/settle.h"
+#include "target/copies/dirty_worker.h"
 #include "target/copies/staged.h"
 #include "target/store/sweep.h"
 #include "xaction/xaction.h"
@@ -134,7 +134,8 @@ static void add_capacity(struct target *t, json_t *capacity)
     json_object_set_new(capacity, "backends_failing", json_integer((json_int_t)out.buckets));
     json_object_set_new(capacity, "failing_bucket", json_string(out.bucket));
     json_object_set_new(capacity, "failing_endpoint", json_string_escaped(out.endpoint));
-    json_object_set_new(capacity, "lost", json_integer((json_int_t)losses_count(t->losses)));
+    json_object_set_new(capacity, "lost",
+                        json_integer((json_int_t)unrecoverable_count(t->unrecoverable)));
     json_object_set_new(capacity, "uploads_waiting", json_integer((json_int_t)back.waiting));
     json_object_set_new(capacity, "uploads_late", json_integer((json_int_t)back.late));
     json_object_set_new(capacity, "uploads_oldest_ms", json_integer((json_int_t)back.oldest_ms));
@@ -148,7 +149,7 @@ void target_readiness(struct target *t, bool synced, struct readiness *out)
 {
     struct error refusal;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    bool serves = atomic_load(&t->serving) && keeper_has_state(t->keeper);
+    bool serves = atomic_load(&t->serving) && state_sync_has_state(t->state_sync);
     bool refused = serves && member_is_refused(t->member, &refusal);
     const struct readiness_question q = {.state = s,
                                          .self = t->id,
@@ -264,9 +265,9 @@ static int start_mountpaths(struct target *t, struct error *err)
 
 static int start_state(struct target *t, struct error *err)
 {
-    const struct keeper_hooks hooks = {.ctx = t, .changed = state_changed};
-    int code = keeper_new(t->mountpaths, t->id, &hooks, &t->keeper, &t->state, err);
-    if (code == 0 && !keeper_has_state(t->keeper))
+    const struct state_sync_hooks hooks = {.ctx = t, .changed = state_changed};
+    int code = state_sync_new(t->mountpaths, t->id, &hooks, &t->state_sync, &t->state, err);
+    if (code == 0 && !state_sync_has_state(t->state_sync))
         boot_id_of(t->mountpaths, t->boot);
     return code;
 }
@@ -380,7 +381,7 @@ static int start_jobs(struct target *t, struct error *err)
         .keeps = {.all = copies_keep_all, .name = copies_keep_name, .arg = t},
     };
     t->copier = object_copier_new(t);
-    t->losses = losses_new(t, repair_wanted);
+    t->unrecoverable = unrecoverable_new(t, repair_wanted);
     int copies = copies_new(t, &t->copies, err);
     if (copies != 0)
         return copies;
@@ -525,8 +526,8 @@ void target_free(struct target *t)
     if (t->ec != NULL)
         ec_stop(t->ec);
     stop_servers(t);
-    if (t->keeper != NULL) /* a worker may still take a state: who is told of it goes now */
-        keeper_quiet(t->keeper);
+    if (t->state_sync != NULL) /* a worker may still take a state: who is told of it goes now */
+        state_sync_quiet(t->state_sync);
     xactions_free(t->xactions);
     pool_free(t->movers);
     renames_free(t->renames);
@@ -541,7 +542,7 @@ void target_free(struct target *t)
     http_client_free(t->control_client);
     pool_free(t->workers);
     quotas_free(t->quotas);
-    losses_free(t->losses);
+    unrecoverable_free(t->unrecoverable);
     loop_free(t->data);
     loop_free(t->control);
     member_free(t->member);
@@ -553,7 +554,7 @@ void target_free(struct target *t)
     public_guard_free(t);
     witness_free(t->witness);
     auth_free(t->auth);
-    keeper_free(t->keeper);
+    state_sync_free(t->state_sync);
     mountpaths_close(t->mountpaths);
     if (t->lock_fd >= 0)
         close(t->lock_fd);

@@ -83,8 +83,8 @@ class Layers(unittest.TestCase):
                                              target__copies__x_test=reach, target__main=reach))
         self.one("target/copies/x.c:2: target->cold: target/copies/ does not reach up",
                  target__copies__x="\nint x = p->target->cold->count;\n")
-        self.one("t->losses: target/store/ does not reach up into target/copies/",
-                 target__store__x="int x = t->losses->count, y = list->cold;\n")
+        self.one("t->unrecoverable: target/store/ does not reach up into target/copies/",
+                 target__store__x="int x = t->unrecoverable->count, y = list->cold;\n")
 
     def test_clients_read_tables(self):
         def said(table):

@@ -6,7 +6,7 @@
 
 #include "cluster/props/backend.h"
 #include "cluster/placement/lag.h"
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 #include "cluster/documents/settings.h"
 
 int command_bucket_create(const struct cluster_state *s, const struct command *cmd,
@@ -122,14 +122,14 @@ static int check_lowers(const struct cluster_state *s, const struct bucket *know
 {
     if (now->copies >= known->props.copies)
         return 0;
-    int r = lower_check(s, err);
+    int r = copies_reduce_check(s, err);
     return r != 0 ? r : check_unused(s, known, err);
 }
 
 /* `b` has the new properties. */
 static void follow_copies(const struct cluster_state *s, uint32_t before, struct bucket *b)
 {
-    lower_follow(s, b, before);
+    copies_reduce_follow(s, b, before);
     if (b->props.copies > before)
         b->raised = s->bmd.version + 1;
     else if (b->filled == b->props.copies)
@@ -209,13 +209,13 @@ int command_copies_lowered(const struct cluster_state *s, const struct command *
     struct bmd m;
     if (known != NULL && !bucket_has_surplus(known))
         return command_keep(s, next);
-    int r = lower_check_fence(s, &cmd->fence, err);
+    int r = copies_reduce_check_fence(s, &cmd->fence, err);
     if (r != 0)
         return r;
-    if (!lower_may_end(s, known))
+    if (!copies_reduce_may_end(s, known))
         return command_keep(s, next);
     struct bucket b = *known;
-    lower_end(&b);
+    copies_reduce_end(&b);
     bmd_with(&s->bmd, &b, &m);
     *next = command_next_bmd(s, &m);
     return 0;

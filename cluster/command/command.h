@@ -12,7 +12,7 @@
 #pragma once
 
 #include "cluster/documents/job.h"
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 #include "cluster/documents/state.h"
 
 enum command_kind {
@@ -62,7 +62,7 @@ struct command {
     uint64_t term;
     uint64_t placed;
     uint64_t lagged, raised;
-    struct lower_fence fence;
+    struct copies_reduce_fence fence;
     int64_t wall_ms;
     enum node_state node_state;
     const struct node *node;

@@ -23,7 +23,7 @@ struct bucket {
     uint32_t filled;
     uint64_t raised;
     /* From how many `copies` was lowered, where targets may still have what they do not own any
-     * more, or 0; `lowered`: the bmd's version of that (cluster/placement/lower.h). */
+     * more, or 0; `lowered`: the bmd's version of that (cluster/placement/copies_reduce.h). */
     uint32_t lowered_from;
     uint64_t lowered;
 };
@@ -37,7 +37,8 @@ struct bmd {
 
 const struct bucket *bmd_bucket(const struct bmd *b, const char *name); /* or NULL */
 const struct bucket *bmd_bucket_by_id(const struct bmd *b, uint64_t id);
-/* May targets have copies of it that they do not own any more?  cluster/placement/lower.h */
+/* May targets have copies of it that they do not own any more?  cluster/placement/copies_reduce.h
+ * */
 static inline bool bucket_has_surplus(const struct bucket *b)
 {
     return b->lowered_from > 0;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cluster/documents/layout.h"
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 #include "cluster/documents/smap_change.h"
 
 static void misses(struct node *n, uint64_t since)
@@ -88,7 +88,7 @@ bool lag_lets_forget(const struct cluster_state *s)
         whole = whole && is_whole(&s->smap.nodes[i]);
     for (size_t i = 0; i < s->bmd.count; i++)
         whole = whole && s->bmd.buckets[i].filled == s->bmd.buckets[i].props.copies;
-    return whole && lower_latest(&s->bmd) == 0;
+    return whole && copies_reduce_latest(&s->bmd) == 0;
 }
 
 bool lag_has_lost(const struct node *n)

@@ -40,7 +40,7 @@ bool lag_spares_an_owner(const struct cluster_state *s, const struct bucket *b);
  *   - Not while objects are on their way.
  *   - Where a bucket keeps copies not while a target is away or is to be compared: it may bring
  *     back what was deleted without it.
- *   - Not where copies may lie that nobody owns (cluster/placement/lower.h). */
+ *   - Not where copies may lie that nobody owns (cluster/placement/copies_reduce.h). */
 bool lag_lets_forget(const struct cluster_state *s);
 /* After a repair of all active targets under the present map: may this one's be taken back?  Not
  * while a target is away that may alone have what this one missed. */

@@ -4,7 +4,7 @@
 
 #include "cluster/documents/job.h"
 #include "cluster/placement/lag.h"
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 
 /* How an owner stands in one bucket. */
 struct standing {
@@ -251,7 +251,7 @@ bool owners_are_news(const struct cluster_state *before, const struct cluster_st
                      const char *id)
 {
     return before->smap.placed != now->smap.placed ||
-           lower_latest(&before->bmd) != lower_latest(&now->bmd) ||
+           copies_reduce_latest(&before->bmd) != copies_reduce_latest(&now->bmd) ||
            raised_latest(&before->bmd) != raised_latest(&now->bmd) ||
            (has_lost(now, id) && !has_lost(before, id));
 }

@@ -104,8 +104,9 @@ bool owners_know(const struct cluster_state *s, const struct bucket *b, const ch
  * for what they are not: owners are others, or it has lost what it had. */
 bool owners_are_news(const struct cluster_state *before, const struct cluster_state *now,
                      const char *id);
-/* Those that owned the name before `copies` were lowered (cluster/placement/lower.h), do not now,
- * and may be asked: they have to know that before it is written.  Room for OWNERS_ASKED_MAX. */
+/* Those that owned the name before `copies` were lowered (cluster/placement/copies_reduce.h), do
+ * not now, and may be asked: they have to know that before it is written.  Room for
+ * OWNERS_ASKED_MAX. */
 size_t owners_former(const struct cluster_state *s, const struct bucket *b, const char *name,
                      const char *self, const struct node **out);
 /* An owner, or an earlier one, that is passed over then; NULL: there is none. */

@@ -2,7 +2,7 @@
 
 #include "cluster/placement/lag.h"
 #include "cluster/documents/layout.h"
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 
 static size_t count_owners(const struct cluster_state *s)
 {

@@ -9,7 +9,7 @@
 
 #include "cluster/command/command.h"
 #include "cluster/placement/lag.h"
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 #include "cluster/placement/owners.h"
 
 const char *const world_ids[TARGETS] = {"t0", "t1", "t2", "t3", "t4"};
@@ -244,7 +244,7 @@ void world_list(struct world *w)
         for (size_t i = 0; i < w->s->smap.count; i++) {
             const struct node *n = &w->s->smap.nodes[i];
             bool shows = !bucket_has_surplus(world_bucket(w)) ||
-                         lower_shows(w->s, world_bucket(w), world_names[name], n->id);
+                         copies_reduce_shows(w->s, world_bucket(w), world_names[name], n->id);
             if (n->state == NODE_ACTIVE && n->lag != LAG_MISSED && node_is_present(n) && shows)
                 version = world_greatest(w, name, &n, 1, version);
         }
@@ -358,14 +358,14 @@ void world_trim_copies(struct world *w)
 {
     const struct smap *m = &w->s->smap;
     bool all = true;
-    if (!lower_may_end(w->s, world_bucket(w)) || !world_all_active_answer(w))
+    if (!copies_reduce_may_end(w->s, world_bucket(w)) || !world_all_active_answer(w))
         return;
     all_learn(w);
     for (size_t i = 0; i < m->count * NAMES; i++)
         all = remove_stray(w, i % NAMES, &m->nodes[i / NAMES]) && all;
     if (!all)
         return;
-    const struct lower_fence fence = lower_fence(w->s, world_bucket(w));
+    const struct copies_reduce_fence fence = copies_reduce_fence(w->s, world_bucket(w));
     assert_int_equal(world_apply(w, (struct command){.kind = CMD_COPIES_LOWERED, .fence = fence}),
                      0);
     w->lowered++;

@@ -226,7 +226,7 @@ static void random_copies(struct rng *rng, const struct cluster_state *s, struct
     else if (cmd->kind == CMD_COPIES_FILLED)
         cmd->raised = rng_below(rng, s->bmd.version + 1);
     else if (s->bmd.count > 0)
-        cmd->fence = lower_fence(s, &s->bmd.buckets[rng_below(rng, s->bmd.count)]);
+        cmd->fence = copies_reduce_fence(s, &s->bmd.buckets[rng_below(rng, s->bmd.count)]);
 }
 
 struct command random_command(struct rng *rng, const struct cluster_state *s, struct arena *a)

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 #include "common/mem.h"
 #include "proxy/jobs/job_make.h"
 #include "proxy/jobs/standing_job.h"
@@ -12,9 +12,9 @@ static const char kind[] = "mirror";
 /* Is it for this bucket, as it was lowered last, by the present map? */
 static bool is_present(const struct job *job, const struct cluster_state *s, const struct bucket *b)
 {
-    struct lower_fence f;
-    return standing_is(job, kind) && lower_fence_from_json(job->spec, &f, NULL) == 0 &&
-           f.bucket_id == b->id && lower_check_fence(s, &f, NULL) == 0;
+    struct copies_reduce_fence f;
+    return standing_is(job, kind) && copies_reduce_fence_from_json(job->spec, &f, NULL) == 0 &&
+           f.bucket_id == b->id && copies_reduce_check_fence(s, &f, NULL) == 0;
 }
 
 /* *rank: how late it was made; 0 where there is none. */
@@ -38,7 +38,7 @@ static const struct bucket *find_next(const struct cluster_state *s, bool by_han
         const struct bucket *b = &s->bmd.buckets[i];
         size_t rank;
         const struct job *last = last_of(s, b, &rank);
-        if (!lower_may_end(s, b) || rank >= least ||
+        if (!copies_reduce_may_end(s, b) || rank >= least ||
             !(by_hand || standing_may_follow(last, TRIM_RETRY_MS, wall_ms)))
             continue;
         next = b;
@@ -53,9 +53,9 @@ static int make_for(const struct cluster_state *s, const struct bucket *b, int64
     int code = job_make(s, kind, wall_ms, out, err);
     if (code != 0)
         return code;
-    const struct lower_fence fence = lower_fence(s, b);
+    const struct copies_reduce_fence fence = copies_reduce_fence(s, b);
     json_decref((*out)->spec);
-    (*out)->spec = lower_fence_to_json(&fence);
+    (*out)->spec = copies_reduce_fence_to_json(&fence);
     free((*out)->description);
     (*out)->description = xprintf("bucket '%s'", b->name);
     return 0;
@@ -67,7 +67,7 @@ static int make(const struct cluster_state *s, int64_t wall_ms, struct job **out
     int code = standing_check_none(s, kind, err);
     if (code != 0)
         return code;
-    if (lower_latest(&s->bmd) == 0)
+    if (copies_reduce_latest(&s->bmd) == 0)
         return error_set(err, E_INVALID,
                          "no bucket's copies were lowered: there is nothing to be removed");
     if (b == NULL)
@@ -79,10 +79,10 @@ static int make(const struct cluster_state *s, int64_t wall_ms, struct job **out
 
 static int fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
-    struct lower_fence fence;
-    int code = lower_fence_from_json(job->spec, &fence, err);
+    struct copies_reduce_fence fence;
+    int code = copies_reduce_fence_from_json(job->spec, &fence, err);
     if (code == 0)
-        code = lower_check_fence(s, &fence, err);
+        code = copies_reduce_check_fence(s, &fence, err);
     return code != 0 ? error_recode(err, E_ABORTED, "overtaken") : 0;
 }
 
@@ -92,7 +92,7 @@ static const struct bucket *find_through(const struct cluster_state *s)
         const struct bucket *b = &s->bmd.buckets[i];
         size_t rank;
         const struct job *last = last_of(s, b, &rank);
-        if (lower_may_end(s, b) && last != NULL && last->state == JOB_FINISHED)
+        if (copies_reduce_may_end(s, b) && last != NULL && last->state == JOB_FINISHED)
             return b;
     }
     return NULL;
@@ -105,7 +105,7 @@ static bool next(const struct cluster_state *s, const struct standing_now *now, 
     const struct bucket *b = find_through(s);
     if (b != NULL) {
         cmd->kind = CMD_COPIES_LOWERED;
-        cmd->fence = lower_fence(s, b);
+        cmd->fence = copies_reduce_fence(s, b);
         return true;
     }
     b = standing_unfinished(s, kind) == NULL ? find_next(s, false, now->wall_ms) : NULL;

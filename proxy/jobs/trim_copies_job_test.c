@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 #include "cluster/testing/test_state.h"
 #include "common/jsonx.h"
 

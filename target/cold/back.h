@@ -15,7 +15,7 @@
  * sent. A write that comes during the upload of the one before stays pending, and goes next.
  *
  * Two targets.  A target uploads what it owns.  Whoever begins to upload while earlier owners are
- * remembered (earlier.h) asks them first, each of them:
+ * remembered (earlier_owners.h) asks them first, each of them:
  *
  *   - it says whether it is uploading that name.  It answers by the asker's state or a later one,
  * by which it does not own the name; it marks an upload as begun before it looks whose the name is.

@@ -10,7 +10,7 @@
 #include "target/cold/back_compare.h"
 #include "target/backend/upload.h"
 #include "target/cold/internal.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/copies/object_copy.h"
 #include "target/store/name_queue.h"
 

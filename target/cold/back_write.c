@@ -18,7 +18,7 @@
 #include "target/cold/fresh.h"
 #include "target/cold/rename.h"
 #include "target/cold/rename_rule.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/copies/object_copy.h"
 #include "target/copies/rename_copy.h"
 #include "target/store/object_wait.h"

@@ -3,7 +3,7 @@
 #include "io/pool.h"
 #include "target/cold/cold.h"
 #include "target/cold/fresh.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/node/target.h"
 
 /* --- one -------------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include "target/cold/back.h"
 #include "target/backend/upload.h"
 #include "target/cold/internal.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/copies/object_copy.h"
 #include "target/cold/rename_rule.h"
 #include "target/store/name_queue.h"

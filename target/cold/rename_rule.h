@@ -14,8 +14,8 @@
 
 enum rename_way { RENAME_THERE, RENAME_HERE, RENAME_NOTHING };
 
-/* `earlier`: what earlier owners have (earlier.h).  fresh: what is here and not pending is what the
- * backend has, as far as that is asked (`validate`), and can be sent there. */
+/* `earlier`: what earlier owners have (earlier_owners.h).  fresh: what is here and not pending is
+ * what the backend has, as far as that is asked (`validate`), and can be sent there. */
 enum rename_way rename_way(const struct object_held *here, const struct object_held *earlier,
                            bool fresh);
 

@@ -6,7 +6,7 @@
 #include "cluster/placement/quorum.h"
 #include "target/copies/copies.h"
 #include "target/node/target.h"
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 
 bool copies_is_let_in(const struct target *t, const struct cluster_state *s)
 {
@@ -22,14 +22,14 @@ bool copies_keep_all(void *arg, const struct cluster_state *s)
 bool copies_keep_name(void *arg, uint64_t bucket_id, const char *name)
 {
     const struct target *t = arg;
-    return unsettled_has(t->copies->unsettled, bucket_id, name);
+    return dirty_has(t->copies->dirty, bucket_id, name);
 }
 
 bool copies_must_compare(const struct target *t, const struct cluster_state *s,
                          const struct bucket *b, const struct owners *o, const char *name)
 {
     return quorum_is_wanted(b) || owners_must_compare(s, o) || !copies_is_let_in(t, s) ||
-           unsettled_has(t->copies->unsettled, b->id, name);
+           dirty_has(t->copies->dirty, b->id, name);
 }
 
 int copies_check_acting(const struct target *t, const struct owners *o, const char *name,

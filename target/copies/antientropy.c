@@ -8,9 +8,9 @@
 #include "common/mem.h"
 #include "target/copies/copies.h"
 #include "target/disk/index_merge.h"
-#include "target/copies/settle.h"
+#include "target/copies/dirty_worker.h"
 #include "target/node/target.h"
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 
 enum {
     PAUSE_FIRST_MS = 20,
@@ -21,7 +21,7 @@ enum {
 };
 
 struct item {
-    struct unsettled_name name;
+    struct dirty_name name;
     struct owners owners;
     uint64_t size; /* of its bytes here */
     bool visible;  /* no tombstone */
@@ -40,7 +40,7 @@ struct batch {
     const struct antientropy *spec;
     uint64_t bucket_id;
     size_t count;
-    struct item items[SETTLE_AT_ONCE];
+    struct item items[DIRTY_AT_ONCE];
     uint64_t brought;  /* bytes, of the chosen ones */
     struct error why;  /* somebody could not be asked */
     struct error away; /* an owner that cannot be asked, and has to */
@@ -64,7 +64,7 @@ static void take(struct batch *b, const char *name, const struct index_record *r
         return;
     *it = (struct item){
         .size = rec->sliced ? 0 : rec->size, .visible = !rec->tombstone, .chosen = true};
-    it->name = (struct unsettled_name){
+    it->name = (struct dirty_name){
         .bucket_id = b->bucket_id, .version = rec->version, .name = xstrdup(name)};
     b->count++;
 }
@@ -78,7 +78,7 @@ static int collect(struct batch *b, struct mountpath *mp, struct error *err)
         code = index_merge_seek(&m, b->last, *b->last != '\0', err);
     b->more = false;
     for (size_t steps = 0; code == 0 && (c = index_merge_least(&m)) != NULL; steps++) {
-        b->more = b->count == SETTLE_AT_ONCE || steps == INDEX_STEPS_MAX;
+        b->more = b->count == DIRTY_AT_ONCE || steps == INDEX_STEPS_MAX;
         if (b->more)
             break;
         snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
@@ -89,7 +89,7 @@ static int collect(struct batch *b, struct mountpath *mp, struct error *err)
     return code;
 }
 
-static void take_content(struct unsettled_name *n, const struct object_held *held)
+static void take_content(struct dirty_name *n, const struct object_held *held)
 {
     n->rank = held->rank;
     n->has_content = held->slices == 0 && !held->damaged;
@@ -131,9 +131,9 @@ static bool owes(const struct item *it, const struct node *n)
 
 static void ask_node(struct batch *b, const struct cluster_state *s, const struct node *n)
 {
-    const struct unsettled_name *names[SETTLE_AT_ONCE];
-    struct item *asked[SETTLE_AT_ONCE];
-    bool yes[SETTLE_AT_ONCE];
+    const struct dirty_name *names[DIRTY_AT_ONCE];
+    struct item *asked[DIRTY_AT_ONCE];
+    bool yes[DIRTY_AT_ONCE];
     size_t count = 0;
     for (size_t i = 0; i < b->count; i++) {
         if (owes(&b->items[i], n)) {
@@ -143,7 +143,7 @@ static void ask_node(struct batch *b, const struct cluster_state *s, const struc
     }
     if (count == 0)
         return;
-    int code = settle_ask(b->spec->target, s, n, SETTLE_IS_HELD, names, count, yes, &b->why);
+    int code = dirty_ask(b->spec->target, s, n, DIRTY_IS_HELD, names, count, yes, &b->why);
     for (size_t i = 0; i < count; i++) {
         bool lacks = code != 0 || !yes[i];
         asked[i]->lacking = asked[i]->lacking || lacks;
@@ -158,8 +158,8 @@ static void ask_node(struct batch *b, const struct cluster_state *s, const struc
 /* Those of which somebody lacks what is here, to the owner that acts. */
 static void tell_node(struct batch *b, const struct cluster_state *s, const struct node *n)
 {
-    const struct unsettled_name *names[SETTLE_AT_ONCE];
-    bool yes[SETTLE_AT_ONCE];
+    const struct dirty_name *names[DIRTY_AT_ONCE];
+    bool yes[DIRTY_AT_ONCE];
     size_t count = 0;
     for (size_t i = 0; i < b->count; i++) {
         const struct item *it = &b->items[i];
@@ -167,7 +167,7 @@ static void tell_node(struct batch *b, const struct cluster_state *s, const stru
             names[count++] = &it->name;
     }
     if (count > 0)
-        (void)settle_ask(b->spec->target, s, n, SETTLE_WANTED, names, count, yes, &b->why);
+        (void)dirty_ask(b->spec->target, s, n, DIRTY_WANTED, names, count, yes, &b->why);
 }
 
 /* What is not ours: the owners have it, or it is somebody else's to see to. */

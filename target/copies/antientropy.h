@@ -2,7 +2,7 @@
  * repair (repair.h) and the rebalance (rebalance.h).
  *
  *   look   the names of an index, with their versions, many at once
- *   ask    each other active owner which of them it has, as new or newer (settle.h)
+ *   ask    each other active owner which of them it has, as new or newer (dirty_worker.h)
  *   see    what somebody lacks the owner that acts for the name brings to all (copies.h)
  *   again  until nobody lacks any; those that resist are set aside until the others are there,
  *          and if they still do they count as failed

@@ -1,5 +1,5 @@
-/* Asking several targets at once what they have of a name (GET /v1/held/…, earlier.h): an answer is
- * a promise that nothing of an earlier map is committed there any more.
+/* Asking several targets at once what they have of a name (GET /v1/held/…, earlier_owners.h): an
+ * answer is a promise that nothing of an earlier map is committed there any more.
  *
  * Where not all of them are needed, the slowest is not waited for: when `enough` says so the others
  * have `grace_ms` left.  What comes later is nobody's.

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 #include "common/clock.h"
 #include "common/condition.h"
 #include "common/fault.h"
@@ -11,7 +11,7 @@
 #include "common/semaphores.h"
 #include "target/copies/copies.h"
 #include "target/copies/acting.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/node/member.h"
 #include "target/copies/staged.h"
 #include "target/node/target.h"

@@ -13,16 +13,16 @@
 #include "target/copies/acting.h"
 #include "target/copies/commit.h"
 #include "target/copies/plan.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/copies/ask_peers.h"
 #include "target/copies/hollow.h"
-#include "target/copies/losses.h"
+#include "target/copies/unrecoverable.h"
 #include "target/copies/object_copy.h"
 #include "target/copies/fetch_copy.h"
 #include "target/copies/repair_wanted.h"
-#include "target/copies/settle.h"
+#include "target/copies/dirty_worker.h"
 #include "target/node/target.h"
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 
 enum {
     ANSWER_GRACE_MS = 100, /* for those who are heard after a majority … */
@@ -115,9 +115,9 @@ static void tell_of_doubt(const struct comparison *c, size_t i)
 {
     bool yes;
     struct error err = ERROR_INIT;
-    struct unsettled_name name = {.bucket_id = c->bucket->id, .name = (char *)c->name};
-    const struct unsettled_name *names[] = {&name};
-    if (settle_ask(c->target, c->state, c->nodes[i], SETTLE_DOUBTED, names, 1, &yes, &err) != 0)
+    struct dirty_name name = {.bucket_id = c->bucket->id, .name = (char *)c->name};
+    const struct dirty_name *names[] = {&name};
+    if (dirty_ask(c->target, c->state, c->nodes[i], DIRTY_DOUBTED, names, 1, &yes, &err) != 0)
         log_warn("target not told of a damaged copy", lstr("target", c->nodes[i]->id),
                  lstr("name", c->name), lerr(&err));
 }
@@ -193,7 +193,7 @@ static int nobody_has_bytes(struct comparison *c, struct error *err)
     if (away != NULL)
         return error_set(err, E_NODE_UNREACHABLE,
                          "target '%s', which may have '%s' whole, is not there", away->id, c->name);
-    losses_note(c->target->losses, c->bucket->id, c->name, 0);
+    unrecoverable_note(c->target->unrecoverable, c->bucket->id, c->name, 0);
     return error_set(err, E_CORRUPT, "no owner of '%s' has its bytes any more", c->name);
 }
 
@@ -360,7 +360,7 @@ static size_t having(const struct comparison *c)
     return count;
 }
 
-/* The others are brought up to it later (settle.h). */
+/* The others are brought up to it later (dirty_worker.h). */
 static bool is_enough(const struct comparison *c)
 {
     return quorum_is_wanted(c->bucket) && c->mode == COMPARE_FOR_ANSWER &&
@@ -431,7 +431,7 @@ static int judge_contents(struct comparison *c, struct error *err)
 
 static int even_out(struct comparison *c, struct error *err)
 {
-    struct unsettled *u = c->target->copies->unsettled;
+    struct dirty *u = c->target->copies->dirty;
     int code = 0;
     if (c->verdict.damaged)
         return nobody_has_bytes(c, err);
@@ -439,7 +439,7 @@ static int even_out(struct comparison *c, struct error *err)
         return code;
     note_who_knows(c);
     if (c->verdict.self_lacks || lacking(c) > 0)
-        unsettled_mark(u, c->bucket->id, c->name, &c->verdict.version, clock_ms());
+        dirty_mark(u, c->bucket->id, c->name, &c->verdict.version, clock_ms());
     if (c->verdict.self_lacks)
         code = bring_or_know(c, err);
     if (code == 0 && lacking(c) > 0 && !is_enough(c))
@@ -471,10 +471,10 @@ static bool may_settle(const struct comparison *c)
  * given back, and nobody else commits by the map by which this target acts. */
 static void settle(const struct comparison *c, const struct version *marked)
 {
-    struct unsettled *u = c->target->copies->unsettled;
+    struct dirty *u = c->target->copies->dirty;
     const struct version *v = &c->verdict.version;
     bool more = !c->verdict.found || version_compare(marked, v) > 0;
-    unsettled_settle(u, c->bucket->id, c->name, more ? marked : v);
+    dirty_clear(u, c->bucket->id, c->name, more ? marked : v);
 }
 
 static void tell(const struct comparison *c, struct compared *out)
@@ -512,7 +512,7 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
     c->mode = mode;
     owners_of(s, b, name, &c->owners);
     struct version marked;
-    (void)unsettled_upto(t->copies->unsettled, b->id, name, &marked);
+    (void)dirty_upto(t->copies->dirty, b->id, name, &marked);
     int code = ask_all(c, err);
     if (code == 0) /* before anybody shows what the others are sent */
         code = earlier_tell_former(t, s, b, name, err);
@@ -527,7 +527,7 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
             tell(c, out);
     }
     if (code == 0)
-        losses_forget(t->losses, b->id, name, 0);
+        unrecoverable_forget(t->unrecoverable, b->id, name, 0);
     free(c);
     return code;
 }

@@ -1,7 +1,7 @@
 /* What a name stands for where this target, which acts for it, may lack something: all who may have
  * it are asked, the greatest version is brought here, and sent to each active owner that has less.
  *
- * Until all have it the name is marked as unsettled here, so that nobody is answered from it.
+ * Until all have it the name is marked as dirty here, so that nobody is answered from it.
  *
  * Who has no room for its bytes, or refuses them for good, is told what it stands for (hollow.h).
  * For an answer that is enough; COMPARE_FOR_ALL, which is the repair's, fails with what was said.

@@ -2,20 +2,20 @@
  * (cluster/placement/owners.h says who that is; docs/design/replication.md has the whole, and why
  * it suffices).
  *
- *   write    stage    the other active owners have all bytes, checked; nothing is seen (fan.h)
+ *   write    stage    the other active owners have all bytes, checked; nothing is seen (fanout.h)
  *            turn     the writes of one name go one after the other (turns.h)
  *            compare  where this target may lack something: see below
  *            decide   the conditions, and a version greater than any before
  *            others   commit it, under this target's map or not at all (copies/commit.h)
  *            own      last: only now anybody sees it
- *   read     what is here, while the lease holds and nothing of the name is unsettled; else
+ *   read     what is here, while the lease holds and nothing of the name is dirty; else
  *            after a comparison, in the name's turn
  *   compare  whoever may have something is asked; the greatest is brought here, and to whoever
  *            lacks it, before it is answered or written over (copies/compare.h)
  *
  * A write that fails before anybody was told to commit has failed for certain.  Later it is in
- * doubt (503 in_doubt), unless all others have refused: whoever has it has marked it as unsettled,
- * and asks the acting owner until it is everywhere, or overwritten (settle.h).
+ * doubt (503 in_doubt), unless all others have refused: whoever has it has marked it as dirty,
+ * and asks the acting owner until it is everywhere, or overwritten (dirty_worker.h).
  *
  * The lease: the primary's word, with each keepalive, that it calls this target unreachable not
  * before some time is over.  Counted from when the keepalive was sent, by a clock that goes on in
@@ -32,27 +32,27 @@
 #include "target/store/job_stop.h"
 #include "target/store/object.h"
 
-struct fan;
+struct fanout;
 struct handed;
-struct mender;
+struct read_repair;
 struct object_call;
 struct pool;
-struct settler;
-struct settlings;
+struct dirty_worker;
+struct dirty_turns;
 struct staged;
 struct target;
 struct name_queue;
-struct unsettled;
+struct dirty;
 
 struct copies {
     struct target *target;
     struct pool *pool;
     struct name_queue *turns;
-    struct settlings *settlings;
-    struct unsettled *unsettled;
+    struct dirty_turns *dirty_turns;
+    struct dirty *dirty;
     struct staged *staged;
-    struct settler *settler;
-    struct mender *mender;
+    struct dirty_worker *dirty_worker;
+    struct read_repair *read_repair;
     struct job_stop stop;
     atomic_ullong lease_until_ms;
     atomic_bool forgone; /* the lease, for good: this target stops */
@@ -69,14 +69,14 @@ void copies_forgo_lease(struct copies *c);
 /* --- the acting owner's ----------------------------------------------------------------------- */
 
 /* The other owners are sent an upload from now on. */
-int copies_begin_put(struct object_call *call, const struct object_put_spec *put, struct fan **fan,
-                     struct error *err);
-/* All bytes have come.  Takes put and fan over.  Where the write has failed for certain, since
+int copies_begin_put(struct object_call *call, const struct object_put_spec *put,
+                     struct fanout **fanout, struct error *err);
+/* All bytes have come.  Takes put and fanout over.  Where the write has failed for certain, since
  * owners have changed, displaced() comes in place of done(), and takes the bytes. */
 typedef void copies_displaced_fn(void *arg, struct handed *h, const struct error *why);
 void copies_put(struct target *t, uint64_t bucket_id, const char *name, struct object_put *put,
-                struct fan *fan, const struct object_condition *condition, object_done_fn *done,
-                copies_displaced_fn *displaced, void *arg);
+                struct fanout *fanout, const struct object_condition *condition,
+                object_done_fn *done, copies_displaced_fn *displaced, void *arg);
 void copies_delete(struct target *t, uint64_t bucket_id, const char *name,
                    const struct object_condition *condition, object_done_fn *done, void *arg);
 
@@ -106,5 +106,6 @@ int copies_compare_wait(struct object_call *call, struct error *err);
  * target. */
 bool copies_keep_all(void *arg, const struct cluster_state *s);
 bool copies_keep_name(void *arg, uint64_t bucket_id, const char *name);
-/* Sees to it in the background that all owners have what the greatest of them has (settlings.h). */
+/* Sees to it in the background that all owners have what the greatest of them has (dirty_turns.h).
+ * */
 int copies_settle(struct target *t, uint64_t bucket_id, const char *name, struct error *err);

@@ -1,5 +1,5 @@
 /* What a target has of a name, as it tells another (GET /v1/held/{bucket id}/{object}): the
- * question and its answer.  Who asks, and what an answer promises: earlier.h. */
+ * question and its answer.  Who asks, and what an answer promises: earlier_owners.h. */
 #pragma once
 
 #include <stdbool.h>

@@ -5,19 +5,19 @@
 #include "io/pool.h"
 #include "target/copies/acting.h"
 #include "target/copies/compare.h"
-#include "target/copies/mend.h"
-#include "target/copies/settle.h"
-#include "target/copies/settlings.h"
+#include "target/copies/read_repair.h"
+#include "target/copies/dirty_worker.h"
+#include "target/copies/dirty_turns.h"
 #include "target/copies/staged.h"
 #include "target/node/target.h"
 #include "target/store/name_queue.h"
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 #include "target/node/thread_classes.h"
 
 enum {
     TURNS_MAX = 4096,
-    SETTLINGS_MAX = 1024,
-    SETTLINGS_SHARE = 4, /* one of so many threads may settle */
+    DIRTY_TURNS_MAX = 1024,
+    DIRTY_TURNS_SHARE = 4, /* one of so many threads may settle */
 };
 
 static void settle_now(void *arg, uint64_t bucket_id, const char *name)
@@ -29,9 +29,9 @@ static void settle_now(void *arg, uint64_t bucket_id, const char *name)
         log_debug("not settled", lstr("name", name), lerr(&err));
 }
 
-static size_t settlings_at_once(const struct target *t)
+static size_t dirty_turns_at_once(const struct target *t)
 {
-    size_t share = t->params.copies_parallel / SETTLINGS_SHARE;
+    size_t share = t->params.copies_parallel / DIRTY_TURNS_SHARE;
     return share > 0 ? share : 1;
 }
 
@@ -41,15 +41,16 @@ int copies_new(struct target *t, struct copies **out, struct error *err)
     *out = c;
     c->target = t;
     job_stop_init(&c->stop);
-    c->unsettled = unsettled_new();
+    c->dirty = dirty_new();
     c->staged = staged_new();
     int code = thread_class_new(THREADS_COMMIT, &t->params, &c->pool, err);
     if (code != 0)
         return code;
     c->turns = name_queue_new(c->pool, TURNS_MAX);
-    c->settlings = settlings_new(c->turns, settlings_at_once(t), SETTLINGS_MAX, settle_now, t);
-    code = settler_new(t, &c->settler, err);
-    return code != 0 ? code : mender_new(t, &c->mender, err);
+    c->dirty_turns =
+        dirty_turns_new(c->turns, dirty_turns_at_once(t), DIRTY_TURNS_MAX, settle_now, t);
+    code = dirty_worker_new(t, &c->dirty_worker, err);
+    return code != 0 ? code : read_repair_new(t, &c->read_repair, err);
 }
 
 void copies_stop(struct copies *c)
@@ -61,13 +62,13 @@ void copies_free(struct copies *c)
 {
     if (c == NULL)
         return;
-    settler_free(c->settler);
-    mender_free(c->mender);
+    dirty_worker_free(c->dirty_worker);
+    read_repair_free(c->read_repair);
     pool_free(c->pool);
-    settlings_free(c->settlings);
+    dirty_turns_free(c->dirty_turns);
     name_queue_free(c->turns);
     staged_free(c->staged);
-    unsettled_free(c->unsettled);
+    dirty_free(c->dirty);
     job_stop_done(&c->stop);
     free(c);
 }
@@ -84,5 +85,5 @@ void copies_forgo_lease(struct copies *c)
 
 int copies_settle(struct target *t, uint64_t bucket_id, const char *name, struct error *err)
 {
-    return settlings_want(t->copies->settlings, bucket_id, name, err);
+    return dirty_turns_want(t->copies->dirty_turns, bucket_id, name, err);
 }

@@ -4,7 +4,7 @@
 
 #include "common/log.h"
 #include "target/node/call.h"
-#include "target/copies/losses.h"
+#include "target/copies/unrecoverable.h"
 #include "target/node/target.h"
 
 /* In a worker, for it waits for the name's lock. */
@@ -15,7 +15,7 @@ static void explain(void *arg)
     log_set_request(http_request_id(call->req));
     int code = object_explain_miss(call->target->store, call->bucket->id, call->name, &err);
     if (code == E_CORRUPT)
-        losses_note(call->target->losses, call->bucket->id, call->name, 0);
+        unrecoverable_note(call->target->unrecoverable, call->bucket->id, call->name, 0);
     if (code == E_OBJECT_NOT_FOUND) /* a change was under way: it was not there, before */
         miss_next(call);
     else

@@ -11,7 +11,7 @@
 #include "target/copies/hidden.h"
 #include "target/copies/hollow.h"
 #include "target/copies/object_copy.h"
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 
 static bool takes_moved(const struct object_call *call)
 {
@@ -81,8 +81,8 @@ static int open_moved(struct object_call *call, struct object_put_spec *spec,
                           : (struct object_condition){.check = check_move, .ctx = call};
     code = write_open_here(call, spec, out, err);
     if (code == 0 && bucket_has_copies(call->bucket) && moved.hollow == 0 && spec->job_id == NULL)
-        unsettled_mark(call->target->copies->unsettled, call->bucket->id, call->name,
-                       &moved.version, clock_ms());
+        dirty_mark(call->target->copies->dirty, call->bucket->id, call->name, &moved.version,
+                   clock_ms());
     return code;
 }
 

@@ -11,7 +11,7 @@
 #include "target/node/quotas.h"
 #include "target/node/reply.h"
 #include "target/store/copy_rule.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/format/ec_manifest.h"
 #include "target/copies/object_bytes.h"
 #include "target/node/target.h"

@@ -1,5 +1,5 @@
 /* The row of buckets with several copies: the leader of a name stages a PUT's bytes on the other
- * owners as they come (fan.h), and a write is one of all of them (copies.h). */
+ * owners as they come (fanout.h), and a write is one of all of them (copies.h). */
 #include "target/node/write_path.h"
 
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "target/node/call.h"
 #include "target/node/target.h"
 #include "target/copies/copies.h"
-#include "target/copies/fan.h"
+#include "target/copies/fanout.h"
 #include "target/copies/hand_on.h"
 #include "target/copies/rename_copy.h"
 #include "target/store/name_queue.h"
@@ -27,20 +27,20 @@ static bool takes_several(const struct object_call *call)
 static int open_several(struct object_call *call, struct object_put_spec *spec,
                         struct write_parts *out, struct error *err)
 {
-    struct fan *fan = NULL;
+    struct fanout *fanout = NULL;
     spec->condition = (struct object_condition){.check = NULL};
     int code = write_open_here(call, spec, out, err);
     if (code == 0)
-        code = copies_begin_put(call, spec, &fan, err);
+        code = copies_begin_put(call, spec, &fanout, err);
     if (code != 0)
         object_put_abort(steal(out->put));
-    out->own = fan;
+    out->own = fanout;
     return code;
 }
 
 static size_t take_piece(struct write_parts *parts, const char *data, size_t len, struct error *err)
 {
-    len = fan_take(parts->own, data, len);
+    len = fanout_take(parts->own, data, len);
     if (len > 0)
         object_put_write(parts->put, data, len, err);
     return len;
@@ -53,14 +53,14 @@ static void displaced(void *arg, struct handed *h, const struct error *why)
 
 static void commit_several(struct object_call *call, struct write_parts *parts)
 {
-    fan_finish(parts->own, NULL);
+    fanout_finish(parts->own, NULL);
     copies_put(call->target, call->bucket->id, call->name, parts->put, parts->own, &call->condition,
                call->done, displaced, call);
 }
 
 static void abort_several(void *own)
 {
-    fan_unref(own);
+    fanout_unref(own);
 }
 
 /* --- DELETE ----------------------------------------------------------------------------------- */

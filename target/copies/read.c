@@ -8,20 +8,20 @@
 #include "target/node/call.h"
 #include "target/copies/acting.h"
 #include "target/copies/compare.h"
-#include "target/copies/earlier.h"
-#include "target/copies/mend.h"
+#include "target/copies/earlier_owners.h"
+#include "target/copies/read_repair.h"
 #include "target/copies/repair_wanted.h"
 #include "target/node/target.h"
-#include "target/copies/through.h"
+#include "target/copies/read_through.h"
 #include "target/store/name_queue.h"
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 
 static bool is_settled(const struct target *t, const struct bucket *b, const char *name)
 {
-    return !unsettled_has(t->copies->unsettled, b->id, name);
+    return !dirty_has(t->copies->dirty, b->id, name);
 }
 
-/* May what is here suffice, if nothing of the name is unsettled? */
+/* May what is here suffice, if nothing of the name is dirty? */
 static bool has_lease(const struct target *t, const struct bucket *b)
 {
     return !quorum_is_wanted(b) && !atomic_load(&t->copies->forgone) &&
@@ -202,7 +202,7 @@ static int read_from(struct object_call *call, const struct compared *compared, 
     const struct earlier_answer answer = {
         .node = holder->id, .data_url = holder->data_url, .held.version = compared->upto};
     call->read.here = read_again;
-    through_begin(call, &answer);
+    read_through_begin(call, &answer);
     return 0;
 }
 

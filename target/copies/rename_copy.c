@@ -4,7 +4,7 @@
 
 #include "target/node/call.h"
 #include "target/node/target.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/copies/object_copy.h"
 
 static int check_version(void *ctx, const struct attr *current, struct error *err)

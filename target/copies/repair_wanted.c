@@ -4,8 +4,8 @@
 #include "common/metrics.h"
 #include "target/copies/copies.h"
 #include "target/format/ec_manifest.h"
-#include "target/copies/losses.h"
-#include "target/copies/mend.h"
+#include "target/copies/unrecoverable.h"
+#include "target/copies/read_repair.h"
 #include "target/node/target.h"
 
 void repair_wanted(struct target *t, uint64_t bucket_id, const char *name)
@@ -20,7 +20,7 @@ void repair_wanted(struct target *t, uint64_t bucket_id, const char *name)
     metric_add(metric_get(M_repairs_wanted_total, NULL), 1);
     log_warn("a good copy is wanted", lu64("bucket_id", bucket_id), lstr("name", name));
     if (b != NULL && bucket_has_copies(b))
-        mender_doubt(t->copies->mender, bucket_id, name);
+        read_repair_doubt(t->copies->read_repair, bucket_id, name);
     else if (b != NULL && b->props.backend == NULL)
-        losses_note(t->losses, bucket_id, name, 0);
+        unrecoverable_note(t->unrecoverable, bucket_id, name, 0);
 }

@@ -1,7 +1,7 @@
 /* A good copy of an object is wanted: the one that was here is damaged or gone.  Who finds that
  * says so here: the scrub (validate.h), a read that checks what it sends, another owner that has
- * got damaged bytes.  Where there are several copies a good one is brought (mend.h); where there is
- * one, and no backend, the object is lost (losses.h). */
+ * got damaged bytes.  Where there are several copies a good one is brought (read_repair.h); where
+ * there is one, and no backend, the object is lost (unrecoverable.h). */
 #pragma once
 
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *
  * A commit is refused with E_STALE_MAP, and the stage kept, where this target has a later map than
  * its sender had, asked under the name's lock: who acts by a later map and has asked this target
- * for what it has (earlier.h) has the last word.  There, too, before anybody can see it, the name
- * is marked as not settled (unsettled.h).
+ * for what it has (earlier_owners.h) has the last word.  There, too, before anybody can see it, the
+ * name is marked as not settled (dirty.h).
  *
  * A stage is a file in tmp/ and some memory: it ends with this run, and when nobody has come for it
  * in STAGED_MAX_MS.  Any thread. */

@@ -15,13 +15,13 @@
 #include "target/node/call.h"
 #include "target/copies/copies.h"
 #include "target/copies/object_copy.h"
-#include "target/node/keeper.h"
+#include "target/node/state_sync.h"
 #include "target/node/member.h"
 #include "target/node/reply.h"
 #include "target/node/write_path.h"
 #include "target/store/object.h"
 #include "target/node/target.h"
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 
 #define ORDER_MAGIC 0x0b1ec75e
 
@@ -106,7 +106,7 @@ static int check_fence(void *ctx, const struct attr *current, struct error *err)
     const struct order *o = order_of(ctx);
     uint64_t term, version;
     (void)current;
-    keeper_placement(o->target->keeper, &term, &version);
+    state_sync_placement(o->target->state_sync, &term, &version);
     if (o->term > term || (o->term == term && o->version >= version))
         return 0;
     return error_set(err, E_STALE_MAP, "target '%s' has a later map (%llu.%llu)", o->target->id,
@@ -117,7 +117,7 @@ static int check_fence(void *ctx, const struct attr *current, struct error *err)
 static void mark(void *ctx)
 {
     const struct order *o = order_of(ctx);
-    unsettled_mark(o->target->copies->unsettled, o->bucket_id, o->name, &o->as.version, clock_ms());
+    dirty_mark(o->target->copies->dirty, o->bucket_id, o->name, &o->as.version, clock_ms());
 }
 
 /* The sender comes again with a newer map, if it acts by that one, too: until then it is staged

@@ -13,14 +13,14 @@
 #include "target/copies/acting.h"
 #include "target/copies/commit.h"
 #include "target/copies/compare.h"
-#include "target/copies/earlier.h"
-#include "target/copies/fan.h"
+#include "target/copies/earlier_owners.h"
+#include "target/copies/fanout.h"
 #include "target/disk/version_floor.h"
 #include "target/copies/hand_next.h"
 #include "target/copies/hand_on.h"
 #include "target/node/target.h"
 #include "target/store/name_queue.h"
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 
 enum { REFUSAL_TRIES = 2 };
 
@@ -29,7 +29,7 @@ struct write {
     uint64_t bucket_id;
     char *name;
     struct object_put *put; /* NULL: a deletion */
-    struct fan *fan;        /* of a put */
+    struct fanout *fanout;  /* of a put */
     struct object_condition condition;
     object_done_fn *done;
     copies_displaced_fn *displaced; /* of a put */
@@ -49,7 +49,7 @@ static void write_free(struct write *w)
 {
     object_put_abort(w->put);
     handed_drop(&w->handed);
-    fan_unref(w->fan);
+    fanout_unref(w->fanout);
     state_unref(w->order.state);
     sem_destroy(&w->ended);
     free(w->name);
@@ -75,8 +75,8 @@ static int leave_out(struct write *w, struct error *err)
     size_t staged = 0;
     struct error why = ERROR_INIT;
     for (size_t i = 0; i < o->count; i++) {
-        o->left_out[i] = w->put != NULL && fan_check_node(w->fan, o->others[i]->id,
-                                                          object_put_attr(w->put), &why) != 0;
+        o->left_out[i] = w->put != NULL && fanout_check_node(w->fanout, o->others[i]->id,
+                                                             object_put_attr(w->put), &why) != 0;
         staged += !o->left_out[i];
     }
     if (staged >= o->needs)
@@ -93,8 +93,8 @@ static int check_staged(const struct write *w, struct error *err)
     const struct copies_order *o = &w->order;
     int code = 0;
     for (size_t i = 0; i < o->count && code == 0; i++) {
-        if (fan_has(w->fan, o->others[i]->id))
-            code = fan_check_node(w->fan, o->others[i]->id, object_put_attr(w->put), err);
+        if (fanout_has(w->fanout, o->others[i]->id))
+            code = fanout_check_node(w->fanout, o->others[i]->id, object_put_attr(w->put), err);
         else
             code = error_set(err, E_STALE_MAP,
                              "target '%s' owns '%s', too, since the request began; send it again",
@@ -157,7 +157,7 @@ static int write_decide(struct write *w, struct error *err)
     if (w->put != NULL) {
         int code = object_put_decide(w->put, &w->condition, &w->compared.lost, &as->version, err);
         as->modified_ms = object_put_attr(w->put)->modified_ms;
-        w->order.stage = fan_stage(w->fan);
+        w->order.stage = fanout_stage(w->fanout);
         return code;
     }
     int code = object_delete_decide(w->target->store, w->bucket_id, w->name, &w->condition,
@@ -175,7 +175,7 @@ static bool refusal_stands(const struct write *w, const struct bucket *b)
     if (!w->has_compared)
         return copies_suffice_here(w->target, b, w->name);
     if (!quorum_is_wanted(b))
-        return !unsettled_has(w->target->copies->unsettled, w->bucket_id, w->name);
+        return !dirty_has(w->target->copies->dirty, w->bucket_id, w->name);
     return object_look(w->target->store, w->bucket_id, w->name, &here, NULL) == 0 &&
            (!here.found || version_compare(&here.version, &w->compared.upto) <= 0);
 }
@@ -284,9 +284,9 @@ static void write_own(struct write *w)
     struct object_moved as = w->order.as;
     struct error err = ERROR_INIT;
     as.stays = true;                   /* with this it is seen, and the others have it */
-    if (copies_order_lacks(&w->order)) /* who has it not is brought up to it (settle.h) */
-        unsettled_mark(w->target->copies->unsettled, w->bucket_id, w->name, &w->order.as.version,
-                       clock_ms());
+    if (copies_order_lacks(&w->order)) /* who has it not is brought up to it (dirty_worker.h) */
+        dirty_mark(w->target->copies->dirty, w->bucket_id, w->name, &w->order.as.version,
+                   clock_ms());
     int errnum = fault_errno("copies.own");
     if (errnum != 0) {
         error_errno(&err, errnum, "commit");
@@ -308,7 +308,7 @@ static void keep_version_apart(const struct write *w)
     if (version_floor_cover(t->mountpaths, v->counter, &err) == 0)
         return;
     log_error("version not covered", lstr("name", w->name), lerr(&err));
-    unsettled_mark(t->copies->unsettled, w->bucket_id, w->name, v, clock_ms());
+    dirty_mark(t->copies->dirty, w->bucket_id, w->name, v, clock_ms());
 }
 
 /* Others have it, and a target that owns the name by now has not.  A read would find it in doubt,
@@ -352,8 +352,8 @@ static void write_run(void *arg)
         write_fails(w, &err);
         return;
     }
-    if (w->fan != NULL)
-        fan_keep(w->fan);
+    if (w->fanout != NULL)
+        fanout_keep(w->fanout);
     write_own(w);
     if (w->refused.code != 0 && w->order.made) {
         bring_to_all(w);
@@ -396,14 +396,14 @@ static struct write *write_new(struct target *t, uint64_t bucket_id, const char 
 }
 
 void copies_put(struct target *t, uint64_t bucket_id, const char *name, struct object_put *put,
-                struct fan *fan, const struct object_condition *condition, object_done_fn *done,
-                copies_displaced_fn *displaced, void *arg)
+                struct fanout *fanout, const struct object_condition *condition,
+                object_done_fn *done, copies_displaced_fn *displaced, void *arg)
 {
     struct write *w = write_new(t, bucket_id, name, condition, done, arg);
     w->displaced = displaced;
     w->put = put;
-    w->fan = fan;
-    fan_await(fan, write_enter, w);
+    w->fanout = fanout;
+    fanout_await(fanout, write_enter, w);
 }
 
 void copies_delete(struct target *t, uint64_t bucket_id, const char *name,
@@ -417,8 +417,8 @@ static void resume(void *arg)
     http_resume_body(arg);
 }
 
-int copies_begin_put(struct object_call *call, const struct object_put_spec *put, struct fan **fan,
-                     struct error *err)
+int copies_begin_put(struct object_call *call, const struct object_put_spec *put,
+                     struct fanout **fanout, struct error *err)
 {
     struct target *t = call->target;
     const struct node *others[OWNERS_MAX];
@@ -431,18 +431,18 @@ int copies_begin_put(struct object_call *call, const struct object_put_spec *put
     if (quorum_is_wanted(call->bucket) && count + 1 < quorum_of(&owners))
         return error_set(err, E_NODE_UNREACHABLE, "a majority of the owners of '%s' is unreachable",
                          call->name);
-    const struct fan_spec spec = {.target = t,
-                                  .state = call->state,
-                                  .bucket = call->bucket,
-                                  .name = call->name,
-                                  .others = others,
-                                  .count = count,
-                                  .length = http_content_length(call->req),
-                                  .content_type = put->content_type,
-                                  .meta = put->meta,
-                                  .meta_len = put->meta_len,
-                                  .resume = resume,
-                                  .arg = call->req};
-    *fan = fan_new(&spec);
+    const struct fanout_spec spec = {.target = t,
+                                     .state = call->state,
+                                     .bucket = call->bucket,
+                                     .name = call->name,
+                                     .others = others,
+                                     .count = count,
+                                     .length = http_content_length(call->req),
+                                     .content_type = put->content_type,
+                                     .meta = put->meta,
+                                     .meta_len = put->meta_len,
+                                     .resume = resume,
+                                     .arg = call->req};
+    *fanout = fanout_new(&spec);
     return 0;
 }

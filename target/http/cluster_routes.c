@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "common/log.h"
-#include "target/node/keeper.h"
+#include "target/node/state_sync.h"
 #include "target/node/target.h"
 
 #define PUSH_MAGIC 0x0b1ec770
@@ -11,7 +11,7 @@
 static void get_begin(struct http_request *req)
 {
     struct target *t = http_user(req);
-    if (!keeper_has_state(t->keeper)) {
+    if (!state_sync_has_state(t->state_sync)) {
         struct error err;
         error_set(&err, E_NOT_READY, "target '%s' has no cluster state yet", t->id);
         http_reply_error(req, &err);
@@ -38,7 +38,7 @@ static void take_pushed(void *arg)
     struct target *t = http_user(p->req);
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(p->req));
-    if (keeper_renew_json(t->keeper, p->data, p->len, &err) != 0) {
+    if (state_sync_renew_json(t->state_sync, p->data, p->len, &err) != 0) {
         log_warn("pushed cluster state not taken", lerr(&err));
         http_reply_error(p->req, &err);
     } else {

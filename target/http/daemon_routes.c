@@ -14,8 +14,8 @@
 #include "net/daemon_metrics.h"
 #include "net/daemon_params.h"
 #include "target/http/gauges.h"
-#include "target/node/keeper.h"
-#include "target/copies/losses.h"
+#include "target/node/state_sync.h"
+#include "target/copies/unrecoverable.h"
 #include "target/store/quarantine.h"
 #include "target/node/quotas.h"
 #include "target/node/readiness.h"
@@ -189,7 +189,7 @@ static json_t *summary_json(struct target *t, const struct summary *sum)
         if (b == NULL) /* destroyed, and being removed */
             continue;
         json_t *names = json_array();
-        size_t lost = losses_of_bucket(t->losses, row->bucket_id, names);
+        size_t lost = unrecoverable_of_bucket(t->unrecoverable, row->bucket_id, names);
         json_array_append_new(
             list,
             json_pack("{ss sI sI sI sI sI sI sI so so*}", "name", b->name, "id",

@@ -2,7 +2,7 @@
 
 #include "common/metrics.h"
 #include "target/cold/back.h"
-#include "target/copies/losses.h"
+#include "target/copies/unrecoverable.h"
 #include "target/store/quarantine.h"
 #include "target/node/target.h"
 
@@ -40,7 +40,7 @@ void gauges_update(struct target *t)
     metric_set(metric_get(M_back_waiting, NULL), (int64_t)back.waiting);
     metric_set(metric_get(M_back_stuck, NULL), (int64_t)back.stuck);
     metric_set(metric_get(M_back_oldest_seconds, NULL), (int64_t)(back.oldest_ms / 1000));
-    metric_set(metric_get(M_objects_lost, NULL), (int64_t)losses_count(t->losses));
+    metric_set(metric_get(M_objects_lost, NULL), (int64_t)unrecoverable_count(t->unrecoverable));
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     forget_left(t, set->roster->generation);
     show_states(set->roster);

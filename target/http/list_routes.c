@@ -3,11 +3,11 @@
 
 #include <assert.h>
 
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 #include "common/log.h"
 #include "common/parse.h"
 #include "target/node/call.h"
-#include "target/node/keeper.h"
+#include "target/node/state_sync.h"
 #include "target/store/list.h"
 #include "target/node/member.h"
 #include "target/node/target.h"
@@ -147,7 +147,7 @@ struct shown {
 static bool shows(void *ctx, const char *name)
 {
     const struct shown *v = ctx;
-    return lower_shows(v->state, v->bucket, name, v->self);
+    return copies_reduce_shows(v->state, v->bucket, name, v->self);
 }
 
 static int fill_page(struct target *t, struct list_request *list, struct list_page *page,

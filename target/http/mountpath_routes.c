@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "target/copies/copies.h"
 #include "target/http/daemon_routes.h"
-#include "target/node/keeper.h"
+#include "target/node/state_sync.h"
 #include "target/disk/mountpath_roots.h"
 #include "target/copies/staged.h"
 #include "target/store/sweep.h"
@@ -190,7 +190,7 @@ static void make_change(void *arg)
     if (call->action->make(t->mountpaths, call, &err) == 0) {
         /* Buckets may have been destroyed, and jobs have ended, while one was away. */
         sweeper_wake(t->sweeper);
-        keeper_tell_again(t->keeper);
+        state_sync_tell_again(t->state_sync);
         _cleanup_json_ json_t *doc = daemon_mountpaths_json(t);
         http_reply_json(call->req, 200, doc);
     } else {

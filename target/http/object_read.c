@@ -23,7 +23,7 @@
 #include "target/node/call.h"
 #include "target/copies/copies.h"
 #include "target/cold/fresh.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/format/ec_manifest.h"
 #include "target/slices/read.h"
 #include "target/node/miss.h"
@@ -422,7 +422,7 @@ static bool is_validated_first(struct object_call *call, const struct object *o)
     return true;
 }
 
-/* Another owner that asks may want this version alone (through.h). */
+/* Another owner that asks may want this version alone (read_through.h). */
 static int check_wanted(const struct object_call *call, struct object *o, struct error *err)
 {
     struct version wanted;

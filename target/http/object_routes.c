@@ -4,7 +4,7 @@
 #include "common/semaphores.h"
 #include "target/node/call.h"
 #include "target/cold/rename.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/store/renames.h"
 #include "target/node/target.h"
 #include "target/node/write_path.h"

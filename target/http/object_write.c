@@ -20,7 +20,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "target/node/call.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/format/ec_manifest.h"
 #include "target/node/reply.h"
 #include "target/node/member.h"

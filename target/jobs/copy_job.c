@@ -9,14 +9,14 @@
 #include "target/cold/here.h"
 #include "target/cold/names.h"
 #include "target/copies/copies.h"
-#include "target/copies/losses.h"
+#include "target/copies/unrecoverable.h"
 #include "target/copies/object_bytes.h"
 #include "target/copies/object_copy.h"
 #include "target/copies/repair_wanted.h"
 #include "target/jobs/objects_walk.h"
 
 enum {
-    MEND_MAX_MS = 60000, /* as long as it is tried (mend.h) */
+    MEND_MAX_MS = 60000, /* as long as it is tried (read_repair.h) */
 };
 
 /* --- one object ------------------------------------------------------------------------------- */
@@ -147,7 +147,7 @@ static bool is_mended_soon(struct job_base *j, const char *name, int code, uint6
         *until_ms = clock_ms() + MEND_MAX_MS;
         repair_wanted(t, from, name);
     }
-    return clock_ms() < *until_ms && !losses_has(t->losses, from, name);
+    return clock_ms() < *until_ms && !unrecoverable_has(t->unrecoverable, from, name);
 }
 
 /* Until it is done, or was refused for good, or the job ends. */

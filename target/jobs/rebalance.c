@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cluster/documents/layout.h"
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 #include "cluster/documents/settings.h"
 #include "common/arena.h"
 #include "common/clock.h"
@@ -15,7 +15,7 @@
 #include "io/pool.h"
 #include "target/cold/back.h"
 #include "target/copies/copies.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/slices/repair.h"
 #include "target/copies/hollow.h"
 #include "target/disk/index_merge.h"
@@ -370,7 +370,7 @@ static bool is_stray(void *ctx, const struct cluster_state *s, const struct buck
                      const char *name)
 {
     const struct run *run = ctx;
-    return lower_is_stray(s, b, name, run->r->target->id);
+    return copies_reduce_is_stray(s, b, name, run->r->target->id);
 }
 
 static int compare_several(struct run *run, const struct bucket *b, struct error *err)

@@ -11,8 +11,8 @@
  * sent, kept and dropped is not remembered over a restart: it is sent again, the owner has it
  * (304), and it is kept anew.
  *
- * Of several sets of earlier owners the other ones are asked first (earlier.h): what is not the
- * greatest version is not sent but dropped.  So what an owner was sent is the newest that there
+ * Of several sets of earlier owners the other ones are asked first (earlier_owners.h): what is not
+ * the greatest version is not sent but dropped.  So what an owner was sent is the newest that there
  * was, and a tombstone travels like an object.  A job's marks are waited for; a damaged object
  * stays, is still read through its owner, and fails the job. */
 #pragma once

@@ -14,7 +14,7 @@
 #include "target/copies/copies.h"
 #include "target/slices/repair.h"
 #include "target/jobs/repair_walk.h"
-#include "target/copies/settle.h"
+#include "target/copies/dirty_worker.h"
 #include "target/copies/antientropy.h"
 #include "target/node/target.h"
 
@@ -64,10 +64,10 @@ static int ask_peer(const struct run *run, const struct node *n, uint64_t until_
                     struct repair_peer *p, struct error *err)
 {
     const struct repair *r = run->r;
-    struct settle_loss loss = {.steps = REPAIR_UNKNOWN};
+    struct dirty_loss loss = {.steps = REPAIR_UNKNOWN};
     struct error why = ERROR_INIT;
     int code;
-    while ((code = settle_ask_loss(r->target, run->state, n, &loss, &why)) != 0 &&
+    while ((code = dirty_ask_loss(r->target, run->state, n, &loss, &why)) != 0 &&
            code != E_INVALID && clock_ms() < until_ms) {
         job_tally_wait(r->tally, &why);
         if (!job_stop_pause(r->stop, WAIT_MS))

@@ -13,8 +13,9 @@
  *                      this target died is compared again, and one that another target missed while
  *                      it was away.
  *   for another one    as long as it has lost nothing: its floor's steps, which it says
- *                      (settle.h), are those of then; and where it is another run of it, which has
- *                      forgotten what it wanted mended, its disks and their quarantine, too
+ *                      (dirty_worker.h), are those of then; and where it is another run of it,
+ *                      which has forgotten what it wanted mended, its disks and their quarantine,
+ *                      too
  *   for all            under the same owners, with the same targets to be asked, and no `copies`
  *                      raised since
  *

@@ -8,7 +8,7 @@
 static int check_map(void *ctx, const struct cluster_state *s, struct error *err)
 {
     const struct trim_copies *m = ctx;
-    return lower_check_fence(s, &m->fence, err);
+    return copies_reduce_check_fence(s, &m->fence, err);
 }
 
 static int check_still(const struct trim_copies *m, struct error *err)

@@ -4,13 +4,13 @@
 
 struct trim_copies_job {
     struct job_base base;
-    struct lower_fence fence;
+    struct copies_reduce_fence fence;
 };
 
 static int begin(void *self, struct error *err)
 {
     struct trim_copies_job *m = self;
-    return lower_fence_from_json(m->base.job->spec, &m->fence, err);
+    return copies_reduce_fence_from_json(m->base.job->spec, &m->fence, err);
 }
 
 static int run(void *self, struct error *err)

@@ -8,7 +8,8 @@
  *   dfcv older than our placement    without dfcb E_STALE_MAP: ask the proxy again; with it both
  *                                    mean the same bucket, and who owns the object we know better
  *   dfcb is another bucket's id      E_STALE_MAP: the bucket was made anew
- *   another target owns the object   redirect, unless a peer asks for what we hold (earlier.h)
+ *   another target owns the object   redirect, unless a peer asks for what we hold
+ *                                    (earlier_owners.h)
  *   several own it                   the one that acts counts (cluster/placement/owners.h), but for
  *                                    its copies, and for reads that any good owner may answer
  *   we own it                        go on */
@@ -23,7 +24,7 @@ enum admit_verdict { ADMIT_SERVE, ADMIT_REDIRECT, ADMIT_REFRESH, ADMIT_REFUSE };
 struct admit_question {
     const struct cluster_state *state;
     const char *self; /* this target's id */
-    /* keeper_placement() */
+    /* state_sync_placement() */
     uint64_t placement_term, placement_version;
     const char *bucket;
     const char *object;

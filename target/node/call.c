@@ -7,7 +7,7 @@
 #include "cluster/placement/owners.h"
 #include "common/log.h"
 #include "target/format/attr.h"
-#include "target/node/keeper.h"
+#include "target/node/state_sync.h"
 #include "target/node/member.h"
 #include "target/store/renames.h"
 #include "target/node/target.h"
@@ -85,7 +85,7 @@ enum admit_verdict object_call_admit(struct object_call *call)
                                .holder = call->read.holder,
                                .copy = object_call_is_copy(call),
                                .reads = object_call_is_read(call)};
-    keeper_placement(call->target->keeper, &q.placement_term, &q.placement_version);
+    state_sync_placement(call->target->state_sync, &q.placement_term, &q.placement_version);
     struct admit_answer a;
     struct error err = ERROR_INIT;
     admit(&q, &a, &err);
@@ -151,7 +151,7 @@ int sender_knows_owners(const struct http_request *req, struct error *err)
     if (dfcv == NULL)
         return 0;
     int code = admit_parse_state_version(dfcv, &term, &version, err);
-    keeper_owners(t->keeper, &since_term, &since_version);
+    state_sync_owners(t->state_sync, &since_term, &since_version);
     if (code != 0 || term > since_term || (term == since_term && version >= since_version))
         return code;
     return error_set(err, E_STALE_MAP, "the owners have changed since cluster state %s", dfcv);

@@ -77,7 +77,7 @@ struct object_call {
     const struct write_path *path;     /* how the bucket keeps the object; set by admission */
     struct object_condition condition; /* of a PUT or DELETE: asked when it is its turn */
     object_done_fn *done;              /* … and what replies to it; arg is the call */
-    bool asked;                        /* the earlier owners (earlier.h) … */
+    bool asked;                        /* the earlier owners (earlier_owners.h) … */
     struct object_held earlier;        /* … and what they have */
     struct call_read read;
     struct call_put put;

@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "target/node/admit.h"
-#include "target/node/keeper.h"
+#include "target/node/state_sync.h"
 #include "target/node/member_plan.h"
 #include "target/store/quarantine.h"
 #include "target/node/quotas.h"
@@ -126,7 +126,7 @@ static void take_registered_state(void *arg)
     struct attempt *a = arg;
     struct target *t = a->m->target;
     (void)fault_errno("member.let_in"); /* a place to be killed at */
-    if (keeper_take_json(t->keeper, a->state_text, a->state_len, &a->err) == 0)
+    if (state_sync_take_json(t->state_sync, a->state_text, a->state_len, &a->err) == 0)
         a->err = ERROR_INIT;
     loop_post(t->control, attempt_end_posted, a);
 }

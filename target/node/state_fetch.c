@@ -2,7 +2,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "target/node/keeper.h"
+#include "target/node/state_sync.h"
 #include "target/node/member_plan.h"
 #include "target/node/target.h"
 
@@ -117,7 +117,7 @@ static void take_state(void *arg)
 {
     struct round *r = arg;
     struct target *t = r->f->target;
-    if (keeper_renew_json(t->keeper, r->text, r->len, &r->err) == 0)
+    if (state_sync_renew_json(t->state_sync, r->text, r->len, &r->err) == 0)
         r->err = ERROR_INIT;
     loop_post(t->control, answer_end_posted, r);
 }
@@ -173,7 +173,7 @@ void state_fetch_let_in(struct state_fetch *f)
 {
     if (f->late == NULL || f->fetching)
         return;
-    if (keeper_has_state(f->target->keeper))
+    if (state_sync_has_state(f->target->state_sync))
         state_fetch_begin(f);
     else
         go_on(f, steal(f->late));
@@ -196,7 +196,7 @@ static void arrived(void *arg)
     if (f->closing)
         go_on(f, steal(f->late));
     granted_go_on(f); /* it may have come meanwhile */
-    if (f->late != NULL && keeper_has_state(f->target->keeper))
+    if (f->late != NULL && state_sync_has_state(f->target->state_sync))
         state_fetch_begin(f);
     /* Else it is being let in: state_fetch_let_in(). */
 }

@@ -3,7 +3,7 @@
  *   public listener ──▶ objects ──▶ store ──▶ mountpaths: files, indexes, disk threads
  *   data listener ────▶ list, sort's streams
  *   control listener ─▶ state pushes, orders to jobs
- *   control loop: member (register, keepalive, fetch) ──▶ workers: keeper (take a state in)
+ *   control loop: member (register, keepalive, fetch) ──▶ workers: state_sync (take a state in)
  *   data loop: streams to other targets      sweeper: what was destroyed
  *
  * Rooms of target/ use what is theirs and what is below them: tests/layers.py knows the fields that
@@ -45,7 +45,7 @@ struct exposure_gate;
 struct guard;
 struct witness;
 struct health;
-struct keeper;
+struct state_sync;
 struct member;
 struct quotas;
 struct readiness;
@@ -75,13 +75,13 @@ struct target {
     int lock_fd;    /* of params.dir: no other daemon uses it */
     metric_t *reads, *read_bytes, *reads_beside;
     struct mountpaths *mountpaths;
-    struct keeper *keeper;      /* takes in the cluster's documents */
-    struct state_holder *state; /* the last one seen; the keeper's */
-    struct auth *auth;          /* proof of membership, asked for and given */
-    struct tls *tls;            /* of the public listener; NULL: plain HTTP */
-    struct witness *witness;    /* NULL: no audit log */
-    struct guard *guard;        /* of the public listener, with EXPOSURE_AUTH; else NULL, … */
-    struct exposure_gate *gate; /* … and this */
+    struct state_sync *state_sync; /* takes in the cluster's documents */
+    struct state_holder *state;    /* the last one seen; state_sync's */
+    struct auth *auth;             /* proof of membership, asked for and given */
+    struct tls *tls;               /* of the public listener; NULL: plain HTTP */
+    struct witness *witness;       /* NULL: no audit log */
+    struct guard *guard;           /* of the public listener, with EXPOSURE_AUTH; else NULL, … */
+    struct exposure_gate *gate;    /* … and this */
     struct space_limits space;
     struct address_list *allow;          /* params.backend_allow */
     struct backend_endpoints *endpoints; /* params.backend_endpoints */
@@ -100,7 +100,7 @@ struct target {
     struct pool *handers;         /* uploads that another owner takes by now (hand_on.h) */
     struct object_copier *copier; /* of renames */
     struct copies *copies;        /* of buckets with several */
-    struct losses *losses;
+    struct unrecoverable *unrecoverable;
     struct ec *ec;                     /* of those with objects in slices */
     const struct slices_hooks *slices; /* its own */
     struct cold *cold;                 /* reads from the backends of buckets */

@@ -18,7 +18,7 @@
 #include "ec/code.h"
 #include "target/store/job_stop.h"
 
-struct ec_mender;
+struct slice_repair;
 struct pool;
 struct target;
 
@@ -26,8 +26,8 @@ struct ec {
     struct target *target;
     struct pool *readers; /* wait for slices, and for clients that take the bytes */
     struct job_stop stop;
-    struct ec_mender *mender;
-    /* Tells the mender: ec_mend_want().  Does not wait. */
+    struct slice_repair *repair;
+    /* Tells it: slice_repair_want().  Does not wait. */
     void (*damaged)(struct target *t, uint64_t bucket_id, const char *name, ec_mask which);
     pthread_mutex_t mending;  /* one name at a time, so that no slice is made twice */
     pthread_mutex_t dropping; /* one slice that another has, too; and what that was decided by */

@@ -5,7 +5,7 @@
 
 #include "common/mem.h"
 #include "io/pool.h"
-#include "target/slices/mend.h"
+#include "target/slices/slice_repair.h"
 #include "target/slices/source.h"
 #include "target/slices/sweep.h"
 #include "target/slices/sweep_timer.h"
@@ -28,7 +28,7 @@ int ec_new(struct target *t, struct ec **out, struct error *err)
     struct ec *e = xcalloc(1, sizeof *e);
     *out = e;
     e->target = t;
-    e->damaged = ec_mend_want;
+    e->damaged = slice_repair_want;
     e->sweep_since_ms = EC_TURN_NONE;
     job_stop_init(&e->stop);
     pthread_mutex_init(&e->lock, NULL);
@@ -38,7 +38,7 @@ int ec_new(struct target *t, struct ec **out, struct error *err)
     if (code == 0)
         code = thread_class_new(THREADS_EC_READ, &t->params, &e->readers, err);
     if (code == 0)
-        code = ec_mender_new(t, &e->stop, &e->mender, err);
+        code = slice_repair_new(t, &e->stop, &e->repair, err);
     return code != 0 ? code : ec_sweep_start(e, err);
 }
 
@@ -54,7 +54,7 @@ void ec_free(struct ec *e)
     job_stop_now(&e->stop);
     ec_sweep_end(e);
     pool_free(e->readers);
-    ec_mender_free(e->mender); /* readers tell it what they found */
+    slice_repair_free(e->repair); /* readers tell it what they found */
     pthread_mutex_destroy(&e->dropping);
     pthread_mutex_destroy(&e->mending);
     pthread_mutex_destroy(&e->lock);

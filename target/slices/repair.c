@@ -7,14 +7,14 @@
 #include "common/mem.h"
 #include "common/semaphores.h"
 #include "io/bpipe.h"
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 #include "target/slices/ec.h"
 #include "target/slices/find.h"
 #include "target/format/ec_manifest.h"
 #include "target/slices/plan.h"
 #include "target/slices/source.h"
 #include "target/disk/index_merge.h"
-#include "target/copies/losses.h"
+#include "target/copies/unrecoverable.h"
 #include "target/node/target.h"
 
 enum { PIPE_BYTES = 256 << 10, ROUNDS_MAX = 4 };
@@ -247,9 +247,9 @@ static void note_loss(const struct ec_repair_ask *ask, uint64_t tag, int code, b
     if (ask->former)
         return;
     if (code == E_CORRUPT && lost)
-        losses_note(ask->target->losses, ask->bucket_id, ask->name, tag);
+        unrecoverable_note(ask->target->unrecoverable, ask->bucket_id, ask->name, tag);
     else if (code == 0)
-        losses_forget(ask->target->losses, ask->bucket_id, ask->name, tag);
+        unrecoverable_forget(ask->target->unrecoverable, ask->bucket_id, ask->name, tag);
 }
 
 int ec_repair_name(const struct ec_repair_ask *ask, const struct cluster_state *s,

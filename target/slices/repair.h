@@ -8,8 +8,8 @@
  * have been asked anew between: whatever ends at any time, no slice is without a copy for it.
  *
  * With antientropy.h, which brings the manifests, for the repair and the rebalance; by name for
- * slices/mend.h.  For a walk that puts off what can wait (antientropy.h) those of which k are left
- * come first. Waits. */
+ * slices/slice_repair.h.  For a walk that puts off what can wait (antientropy.h) those of which k
+ * are left come first. Waits. */
 #pragma once
 
 #include "ec/code.h"

@@ -33,7 +33,7 @@ int ec_source_range(const struct ec_reading *r, uint64_t offset, uint64_t len, e
 struct object;
 int ec_source_each(struct target *t, uint64_t bucket_id, const struct object *o, ec_take_fn *take,
                    void *ctx, struct error *err);
-/* What a read has found so is made anew (slices/mend.h). */
+/* What a read has found so is made anew (slices/slice_repair.h). */
 void ec_source_report(const struct ec_reading *r, const struct ec_bad *bad);
 struct ec_homes;
 /* The file of a slice out of its own good blocks, and out of others: those at `homes`.  Adds to

@@ -41,7 +41,7 @@
 #include "target/slices/plan.h"
 #include "target/slices/find.h"
 #include "target/slices/source.h"
-#include "target/copies/fan.h"
+#include "target/copies/fanout.h"
 #include "target/copies/hand_on.h"
 #include "target/node/target.h"
 
@@ -407,8 +407,8 @@ static int check_manifest(void *ctx, const struct attr *current, struct error *e
 }
 
 /* The manifest, staged on its way to the other owners. */
-static int stage_manifest(const struct ec_upload *u, struct object_put **put, struct fan **fan,
-                          struct error *err)
+static int stage_manifest(const struct ec_upload *u, struct object_put **put,
+                          struct fanout **fanout, struct error *err)
 {
     struct target *t = u->target;
     char text[EC_MANIFEST_TEXT_MAX];
@@ -430,17 +430,17 @@ static int stage_manifest(const struct ec_upload *u, struct object_put **put, st
     if (code != 0)
         return code;
     owners_of(s, b, u->name, &owners);
-    const struct fan_spec to = {.target = t,
-                                .state = s,
-                                .bucket = b,
-                                .name = u->name,
-                                .others = others,
-                                .count = owners_others(&owners, t->id, others),
-                                .content_type = u->content_type,
-                                .meta = u->meta.data,
-                                .meta_len = u->meta.len,
-                                .slices = text};
-    *fan = fan_new(&to);
+    const struct fanout_spec to = {.target = t,
+                                   .state = s,
+                                   .bucket = b,
+                                   .name = u->name,
+                                   .others = others,
+                                   .count = owners_others(&owners, t->id, others),
+                                   .content_type = u->content_type,
+                                   .meta = u->meta.data,
+                                   .meta_len = u->meta.len,
+                                   .slices = text};
+    *fanout = fanout_new(&to);
     return 0;
 }
 
@@ -530,16 +530,16 @@ static void commit_run(void *arg)
     struct ec_upload *u = arg;
     struct object_call *call = u->call;
     struct object_put *put = NULL;
-    struct fan *fan = NULL;
+    struct fanout *fanout = NULL;
     struct error err = ERROR_INIT;
     const struct object_condition condition = {.check = check_manifest, .ctx = u};
     log_set_request(http_request_id(call->req));
     int code = store_slices(u, &err);
     if (code == 0)
-        code = stage_manifest(u, &put, &fan, &err);
+        code = stage_manifest(u, &put, &fanout, &err);
     u->why = err;
     if (code == 0) {
-        copies_put(u->target, u->bucket_id, call->name, put, fan, &condition, written, displaced,
+        copies_put(u->target, u->bucket_id, call->name, put, fanout, &condition, written, displaced,
                    u);
     } else if (code == E_STALE_MAP || u->sent_on) {
         send_on(u);

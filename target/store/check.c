@@ -1,5 +1,5 @@
 /* Is the file of a name what it was stored as?  For who doubts it, and has others to ask for a good
- * copy (mend.h). */
+ * copy (read_repair.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>

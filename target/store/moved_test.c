@@ -1,4 +1,4 @@
-/* What the store does for objects that change owners: earlier.h, rebalance.h. */
+/* What the store does for objects that change owners: earlier_owners.h, rebalance.h. */
 #include "target/testing/store_fixture.h"
 
 #include "target/format/object_path.h"

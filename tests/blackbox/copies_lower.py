@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`copies` of a bucket is lowered while it is in use (cluster/placement/lower.h): what targets do not own any
+"""`copies` of a bucket is lowered while it is in use (cluster/placement/copies_reduce.h): what targets do not own any
 more is
 not read, not listed and not brought back, and goes, and the room on the disks is there again; under
 a mixed load

@@ -53,13 +53,13 @@ ROWS = [
     }
     if (code != 0) {""", "nobody_sees_what_others_have_not"),
     Row(
-        "marks", "target/copies/unsettled.c",
+        "marks", "target/copies/dirty.c",
         "    pthread_mutex_lock(stripe(u, slot));\n    struct mark *m = find(u, "
         "bucket_id, name);\n    if (m == NULL) {", "    if (slot < SLOTS)\n        return;\n"
         "    pthread_mutex_lock(stripe(u, slot));\n    struct mark *m = find(u, bucket_id, name);\n"
         "    if (m == NULL) {", "a_write_in_doubt_is_on_all_owners_before_it_is_seen"),
     Row("marks, read", "target/copies/read.c",
-        "return !unsettled_has(t->copies->unsettled, b->id, name);",
+        "return !dirty_has(t->copies->dirty, b->id, name);",
         "return t != NULL && b != NULL && name != NULL;",
         "a_write_in_doubt_is_on_all_owners_before_it_is_seen"),
     Row("sending", "target/copies/compare.c",
@@ -88,7 +88,7 @@ ROWS = [
         "b->visible;",
         "what_was_deleted_while_somebody_was_away_stays_deleted"),
     Row("tombstones marked", "target/copies/acting.c",
-        "return unsettled_has(t->copies->unsettled, bucket_id, name);\n}\n\nbool copies_must",
+        "return dirty_has(t->copies->dirty, bucket_id, name);\n}\n\nbool copies_must",
         "return t == NULL && bucket_id == 0 && name == NULL;\n}\n\nbool copies_must",
         "a_deletion_that_an_owner_lacks_is_not_forgotten"),
     Row("lease, renames", "target/copies/path.c", "if (copies_may_answer(call))",
@@ -108,7 +108,7 @@ ROWS = [
         "a_write_over_one_in_doubt_is_more_than_that"),
     Row("majority", "cluster/placement/quorum.c", "return count / 2 + 1;", "return 1 + count / 100;",
         "who_was_not_waited_for_hears_a_majority_before_it_answers"),
-    Row("settling", "target/copies/settle.c", "        work_off(t);\n", "        (void)work_off;\n",
+    Row("settling", "target/copies/dirty_worker.c", "        work_off(t);\n", "        (void)work_off;\n",
         "a_write_in_doubt_is_settled_by_itself"),
 ]
 

@@ -110,7 +110,7 @@ def test_proxies_spread_reads_and_follow(c):
     wait_for(all_stream, "a gateway streams from all owners", PATIENCE)
     for i in range(9):
         body = BODY + bytes([i])
-        c.put("any", "o", body).expect(200)  # unsettled: the others send on
+        c.put("any", "o", body).expect(200)  # the name is dirty: the others send on
         equal(
             c.get("any", "o", {"Dfc-Redirect": "never"}).expect(200).body, body,
             "what was written last")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What targets do not own any more since `copies` was lowered (cluster/placement/lower.h), where its removal
+"""What targets do not own any more since `copies` was lowered (cluster/placement/copies_reduce.h), where its removal
 is held
 up: by a file whose attribute cannot be read, by a disk; beside a resilver; what is said by an old
 map does not

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Slices that are missing or damaged are made anew (target/slices/mend.h, ec_repair.h): by a read
+"""Slices that are missing or damaged are made anew (target/slices/slice_repair.h, ec_repair.h): by a read
 that met them, by
 a scrub, and before a target goes for good, which it does not while nobody can take what it has;
 what two

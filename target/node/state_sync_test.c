@@ -1,11 +1,11 @@
 /* Taking in states, and finding them again after a restart. */
-#include "target/node/keeper.h"
+#include "target/node/state_sync.h"
 
 #include "common/jsonx.h"
 #include "target/disk/state_file.h"
 #include "target/testing/store_fixture.h"
 
-static struct keeper *keeper;
+static struct state_sync *taker;
 static struct state_holder *holder;
 static unsigned changes;
 
@@ -18,8 +18,8 @@ static void count_change(void *ctx, const struct cluster_state *s)
 
 static int try_open_keeper(struct error *err)
 {
-    const struct keeper_hooks hooks = {.changed = count_change};
-    return keeper_new(fx.mountpaths, "t1", &hooks, &keeper, &holder, err);
+    const struct state_sync_hooks hooks = {.changed = count_change};
+    return state_sync_new(fx.mountpaths, "t1", &hooks, &taker, &holder, err);
 }
 
 static void open_keeper(void)
@@ -39,13 +39,13 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    keeper_free(keeper);
+    state_sync_free(taker);
     return fixture_teardown(state);
 }
 
 static void restart(void)
 {
-    keeper_free(keeper);
+    state_sync_free(taker);
     fixture_close();
     fixture_open();
     open_keeper();
@@ -65,7 +65,7 @@ static char *state_text(const char *cluster, uint64_t term, uint64_t version, ui
 static int take(const char *cluster, uint64_t term, uint64_t version, uint64_t map)
 {
     _cleanup_free_ char *text = state_text(cluster, term, version, map);
-    return keeper_take_json(keeper, text, strlen(text), NULL);
+    return state_sync_take_json(taker, text, strlen(text), NULL);
 }
 
 static void assert_holds_state(uint64_t term, uint64_t version)
@@ -78,7 +78,7 @@ static void assert_holds_state(uint64_t term, uint64_t version)
 static void test_the_greatest_state_is_kept_over_a_restart(void **state)
 {
     (void)state;
-    assert_false(keeper_has_state(keeper));
+    assert_false(state_sync_has_state(taker));
     assert_int_equal(take("c-1", 1, 7, 1), 0);
     assert_int_equal(take("c-1", 1, 6, 1), 0); /* older: no error, no change */
     assert_int_equal(take("c-1", 1, 7, 1), 0);
@@ -87,7 +87,7 @@ static void test_the_greatest_state_is_kept_over_a_restart(void **state)
     assert_int_equal(take("c-1", 2, 1, 1), 0);
     assert_holds_state(2, 1);
     restart();
-    assert_true(keeper_has_state(keeper));
+    assert_true(state_sync_has_state(taker));
     assert_holds_state(2, 1);
     assert_int_equal(changes, 2);
 }
@@ -97,11 +97,11 @@ static void test_the_first_state_is_what_registering_gave(void **state)
 {
     (void)state;
     _cleanup_free_ char *pushed = state_text("c-1", 1, 8, 1);
-    assert_int_equal(keeper_renew_json(keeper, pushed, strlen(pushed), NULL), 0);
-    assert_false(keeper_has_state(keeper));
+    assert_int_equal(state_sync_renew_json(taker, pushed, strlen(pushed), NULL), 0);
+    assert_false(state_sync_has_state(taker));
     assert_string_equal(mountpaths_cluster(fx.mountpaths), "");
     assert_int_equal(take("c-1", 1, 7, 1), 0);
-    assert_int_equal(keeper_renew_json(keeper, pushed, strlen(pushed), NULL), 0);
+    assert_int_equal(state_sync_renew_json(taker, pushed, strlen(pushed), NULL), 0);
     assert_holds_state(1, 8);
 }
 
@@ -119,9 +119,9 @@ static void test_another_cluster_is_refused_for_ever(void **state)
 static void test_what_is_no_state_is_refused(void **state)
 {
     (void)state;
-    assert_int_equal(keeper_take_json(keeper, "{", 1, NULL), E_JSON);
-    assert_int_equal(keeper_take_json(keeper, "{}", 2, NULL), E_JSON);
-    assert_false(keeper_has_state(keeper));
+    assert_int_equal(state_sync_take_json(taker, "{", 1, NULL), E_JSON);
+    assert_int_equal(state_sync_take_json(taker, "{}", 2, NULL), E_JSON);
+    assert_false(state_sync_has_state(taker));
     assert_string_equal(mountpaths_cluster(fx.mountpaths), "");
 }
 
@@ -131,11 +131,11 @@ static void test_placement_ages_with_map_and_buckets_only(void **state)
     uint64_t term, version;
     assert_int_equal(take("c-1", 1, 7, 1), 0);
     assert_int_equal(take("c-1", 1, 9, 1), 0); /* a job has moved */
-    keeper_placement(keeper, &term, &version);
+    state_sync_placement(taker, &term, &version);
     assert_int_equal(term, 1);
     assert_int_equal(version, 7);
     assert_int_equal(take("c-1", 1, 12, 2), 0);
-    keeper_placement(keeper, &term, &version);
+    state_sync_placement(taker, &term, &version);
     assert_int_equal(version, 12);
 }
 
@@ -150,14 +150,14 @@ static void spoil(const char *mountpath, const char *text)
 static void test_what_is_in_force_is_told_again(void **state)
 {
     (void)state;
-    keeper_tell_again(keeper);
+    state_sync_tell_again(taker);
     assert_int_equal(changes, 0);
     assert_int_equal(take("c-1", 1, 2, 1), 0);
     assert_int_equal(changes, 1);
-    keeper_tell_again(keeper);
+    state_sync_tell_again(taker);
     assert_int_equal(changes, 2);
     restart();
-    keeper_tell_again(keeper);
+    state_sync_tell_again(taker);
     assert_int_equal(changes, 2);
     assert_holds_state(1, 2);
 }
@@ -166,9 +166,9 @@ static void test_nobody_is_told_at_the_end(void **state)
 {
     (void)state;
     assert_int_equal(take("c-1", 1, 2, 1), 0);
-    keeper_quiet(keeper);
+    state_sync_quiet(taker);
     assert_int_equal(take("c-1", 1, 3, 1), 0);
-    keeper_tell_again(keeper);
+    state_sync_tell_again(taker);
     assert_int_equal(changes, 1);
     assert_holds_state(1, 3);
 }
@@ -187,7 +187,7 @@ static void test_one_good_copy_is_enough(void **state)
     spoil("mp1", "");
     spoil("mp2", "");
     restart();
-    assert_false(keeper_has_state(keeper));
+    assert_false(state_sync_has_state(taker));
 }
 
 static void test_a_foreign_copy_is_refused_at_the_start(void **state)
@@ -196,8 +196,8 @@ static void test_a_foreign_copy_is_refused_at_the_start(void **state)
     assert_int_equal(take("c-1", 1, 7, 1), 0);
     _cleanup_free_ char *foreign = state_text("c-9", 5, 5, 1);
     spoil("mp2", foreign);
-    keeper_free(keeper);
-    keeper = NULL;
+    state_sync_free(taker);
+    taker = NULL;
     struct error err = ERROR_INIT;
     assert_int_equal(try_open_keeper(&err), E_MOUNTPATH);
     assert_non_null(strstr(err.message, "c-9"));
@@ -215,21 +215,21 @@ static void test_full_disks_do_not_stop_the_state(void **state)
     assert_holds_state(1, 7);
 }
 
-#define keeper_unit_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define state_sync_unit_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        keeper_unit_test(test_the_greatest_state_is_kept_over_a_restart),
-        keeper_unit_test(test_the_first_state_is_what_registering_gave),
-        keeper_unit_test(test_another_cluster_is_refused_for_ever),
-        keeper_unit_test(test_what_is_no_state_is_refused),
-        keeper_unit_test(test_placement_ages_with_map_and_buckets_only),
-        keeper_unit_test(test_what_is_in_force_is_told_again),
-        keeper_unit_test(test_nobody_is_told_at_the_end),
-        keeper_unit_test(test_one_good_copy_is_enough),
-        keeper_unit_test(test_a_foreign_copy_is_refused_at_the_start),
-        keeper_unit_test(test_full_disks_do_not_stop_the_state),
+        state_sync_unit_test(test_the_greatest_state_is_kept_over_a_restart),
+        state_sync_unit_test(test_the_first_state_is_what_registering_gave),
+        state_sync_unit_test(test_another_cluster_is_refused_for_ever),
+        state_sync_unit_test(test_what_is_no_state_is_refused),
+        state_sync_unit_test(test_placement_ages_with_map_and_buckets_only),
+        state_sync_unit_test(test_what_is_in_force_is_told_again),
+        state_sync_unit_test(test_nobody_is_told_at_the_end),
+        state_sync_unit_test(test_one_good_copy_is_enough),
+        state_sync_unit_test(test_a_foreign_copy_is_refused_at_the_start),
+        state_sync_unit_test(test_full_disks_do_not_stop_the_state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

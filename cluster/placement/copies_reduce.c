@@ -1,4 +1,4 @@
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ static const char *what_ails(const struct node *n)
     return node_is_present(n) ? "to be repaired first" : "without some of its mountpaths";
 }
 
-int lower_check(const struct cluster_state *s, struct error *err)
+int copies_reduce_check(const struct cluster_state *s, struct error *err)
 {
     const struct node *wanting = find_wanting(s);
     if (wanting != NULL)
@@ -39,7 +39,7 @@ int lower_check(const struct cluster_state *s, struct error *err)
     return 0;
 }
 
-void lower_follow(const struct cluster_state *s, struct bucket *b, uint32_t before)
+void copies_reduce_follow(const struct cluster_state *s, struct bucket *b, uint32_t before)
 {
     if (b->props.copies < before && b->lowered_from < before)
         b->lowered_from = before;
@@ -49,19 +49,19 @@ void lower_follow(const struct cluster_state *s, struct bucket *b, uint32_t befo
         b->filled = b->props.copies;
 }
 
-bool lower_may_end(const struct cluster_state *s, const struct bucket *b)
+bool copies_reduce_may_end(const struct cluster_state *s, const struct bucket *b)
 {
     return bucket_has_surplus(b) && b->filled == b->props.copies && layout_is_settled(&s->smap) &&
            find_wanting(s) == NULL;
 }
 
-void lower_end(struct bucket *b)
+void copies_reduce_end(struct bucket *b)
 {
     b->lowered_from = 0;
     b->lowered = 0;
 }
 
-uint64_t lower_latest(const struct bmd *b)
+uint64_t copies_reduce_latest(const struct bmd *b)
 {
     uint64_t latest = 0;
     for (size_t i = 0; i < b->count; i++)
@@ -69,15 +69,17 @@ uint64_t lower_latest(const struct bmd *b)
     return latest;
 }
 
-struct lower_fence lower_fence(const struct cluster_state *s, const struct bucket *b)
+struct copies_reduce_fence copies_reduce_fence(const struct cluster_state *s,
+                                               const struct bucket *b)
 {
-    return (struct lower_fence){.bucket_id = b->id,
-                                .lowered = b->lowered,
-                                .placed = s->smap.placed,
-                                .lagged = s->smap.lagged};
+    return (struct copies_reduce_fence){.bucket_id = b->id,
+                                        .lowered = b->lowered,
+                                        .placed = s->smap.placed,
+                                        .lagged = s->smap.lagged};
 }
 
-int lower_check_fence(const struct cluster_state *s, const struct lower_fence *f, struct error *err)
+int copies_reduce_check_fence(const struct cluster_state *s, const struct copies_reduce_fence *f,
+                              struct error *err)
 {
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, f->bucket_id);
     if (b == NULL || !bucket_has_surplus(b) || b->lowered != f->lowered)
@@ -91,17 +93,17 @@ int lower_check_fence(const struct cluster_state *s, const struct lower_fence *f
     return 0;
 }
 
-json_t *lower_fence_to_json(const struct lower_fence *f)
+json_t *copies_reduce_fence_to_json(const struct copies_reduce_fence *f)
 {
     return json_pack("{s:I, s:I, s:I, s:I}", "bucket", (json_int_t)f->bucket_id, "lowered",
                      (json_int_t)f->lowered, "placed", (json_int_t)f->placed, "lagged",
                      (json_int_t)f->lagged);
 }
 
-int lower_fence_from_json(json_t *doc, struct lower_fence *out, struct error *err)
+int copies_reduce_fence_from_json(json_t *doc, struct copies_reduce_fence *out, struct error *err)
 {
     int r;
-    *out = (struct lower_fence){0};
+    *out = (struct copies_reduce_fence){0};
     if ((r = json_need_u64(doc, "spec", "bucket", &out->bucket_id, err)) != 0 ||
         (r = json_need_u64(doc, "spec", "lowered", &out->lowered, err)) != 0 ||
         (r = json_need_u64(doc, "spec", "placed", &out->placed, err)) != 0)
@@ -119,8 +121,8 @@ static bool has(const struct node *const *nodes, size_t count, const char *id)
 }
 
 /* Of owners that a raise has added since what they have may be a stray until they are filled. */
-bool lower_shows(const struct cluster_state *s, const struct bucket *b, const char *name,
-                 const char *id)
+bool copies_reduce_shows(const struct cluster_state *s, const struct bucket *b, const char *name,
+                         const char *id)
 {
     const struct node *nodes[COPIES_MAX];
     size_t count = smap_owners(&s->smap, b->id, name, b->filled, nodes);
@@ -132,8 +134,8 @@ bool lower_shows(const struct cluster_state *s, const struct bucket *b, const ch
     return shows;
 }
 
-bool lower_is_stray(const struct cluster_state *s, const struct bucket *b, const char *name,
-                    const char *id)
+bool copies_reduce_is_stray(const struct cluster_state *s, const struct bucket *b, const char *name,
+                            const char *id)
 {
-    return bucket_has_surplus(b) && !lower_shows(s, b, name, id);
+    return bucket_has_surplus(b) && !copies_reduce_shows(s, b, name, id);
 }

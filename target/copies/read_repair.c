@@ -1,4 +1,4 @@
-#include "target/copies/mend.h"
+#include "target/copies/read_repair.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include "common/metrics.h"
 #include "io/thread.h"
 #include "target/copies/copies.h"
-#include "target/copies/losses.h"
-#include "target/copies/settle.h"
+#include "target/copies/unrecoverable.h"
+#include "target/copies/dirty_worker.h"
 #include "target/node/target.h"
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 
 enum {
     TICK_MS = 200,
@@ -22,29 +22,29 @@ enum {
     TRIES_MAX = 20,
 };
 
-struct mender {
+struct read_repair {
     struct target *target;
     /* The version of a mark says how often a look at it has failed (term), and how often the acting
      * owner was told (counter); 0: it is only doubted. */
-    struct unsettled *names;
+    struct dirty *names;
     pthread_t thread;
 };
 
-void mender_doubt(struct mender *m, uint64_t bucket_id, const char *name)
+void read_repair_doubt(struct read_repair *m, uint64_t bucket_id, const char *name)
 {
     const struct version doubted = {0};
-    if (unsettled_count(m->names) < MEND_MOST)
-        unsettled_mark(m->names, bucket_id, name, &doubted, 0);
+    if (dirty_count(m->names) < READ_REPAIR_MOST)
+        dirty_mark(m->names, bucket_id, name, &doubted, 0);
 }
 
-static void forget(struct mender *m, const struct unsettled_name *n)
+static void forget(struct read_repair *m, const struct dirty_name *n)
 {
     const struct version any = {.term = UINT64_MAX};
-    unsettled_settle(m->names, n->bucket_id, n->name, &any);
+    dirty_clear(m->names, n->bucket_id, n->name, &any);
 }
 
 /* Are there other owners of it, and is this target one? */
-static bool is_ours(const struct mender *m, const struct unsettled_name *n)
+static bool is_ours(const struct read_repair *m, const struct dirty_name *n)
 {
     struct owners o;
     _cleanup_state_ const struct cluster_state *s = state_current(m->target->state);
@@ -56,7 +56,7 @@ static bool is_ours(const struct mender *m, const struct unsettled_name *n)
 }
 
 /* False: it has come, or nothing is known yet. */
-static bool lacks_still(struct mender *m, const struct unsettled_name *n)
+static bool lacks_still(struct read_repair *m, const struct dirty_name *n)
 {
     struct object_held held;
     struct error err = ERROR_INIT;
@@ -72,13 +72,13 @@ static bool lacks_still(struct mender *m, const struct unsettled_name *n)
 }
 
 /* A disk that cannot be read is looked at a while, and said so twice. */
-static void not_checked(struct mender *m, const struct unsettled_name *n, const struct error *err)
+static void not_checked(struct read_repair *m, const struct dirty_name *n, const struct error *err)
 {
     struct version looked = n->version;
     if (++looked.term == 1)
         log_warn("copy not checked", lstr("name", n->name), lerr(err));
     if (looked.term < TRIES_MAX) {
-        unsettled_mark(m->names, n->bucket_id, n->name, &looked, clock_ms());
+        dirty_mark(m->names, n->bucket_id, n->name, &looked, clock_ms());
         return;
     }
     log_error("copy not checked, and left to the next scrub", lu64("bucket_id", n->bucket_id),
@@ -86,7 +86,7 @@ static void not_checked(struct mender *m, const struct unsettled_name *n, const 
     forget(m, n);
 }
 
-static bool is_found_lacking(struct mender *m, const struct unsettled_name *n)
+static bool is_found_lacking(struct read_repair *m, const struct dirty_name *n)
 {
     bool lacking = false;
     struct error err = ERROR_INIT;
@@ -98,7 +98,7 @@ static bool is_found_lacking(struct mender *m, const struct unsettled_name *n)
 }
 
 /* Is the acting owner to be told? */
-static bool is_lacking(struct mender *m, const struct unsettled_name *n)
+static bool is_lacking(struct read_repair *m, const struct dirty_name *n)
 {
     struct version told = n->version;
     if (!is_ours(m, n)) {
@@ -113,48 +113,48 @@ static bool is_lacking(struct mender *m, const struct unsettled_name *n)
         forget(m, n);
         return false;
     }
-    unsettled_mark(m->names, n->bucket_id, n->name, &told, clock_ms());
+    dirty_mark(m->names, n->bucket_id, n->name, &told, clock_ms());
     return true;
 }
 
-static void work_off(struct mender *m)
+static void work_off(struct read_repair *m)
 {
-    struct unsettled_name names[AT_ONCE];
+    struct dirty_name names[AT_ONCE];
     struct target *t = m->target;
     uint64_t now_ms = clock_ms(), before_ms = now_ms > RETRY_MS ? now_ms - RETRY_MS : 0;
     size_t count;
     while (!t->copies->stop.wanted &&
-           (count = unsettled_due(m->names, before_ms, clock_ms(), names, AT_ONCE)) > 0) {
-        struct unsettled_name lacking[AT_ONCE];
+           (count = dirty_due(m->names, before_ms, clock_ms(), names, AT_ONCE)) > 0) {
+        struct dirty_name lacking[AT_ONCE];
         size_t lack = 0;
         for (size_t i = 0; i < count; i++) {
             if (is_lacking(m, &names[i]))
                 lacking[lack++] = names[i];
         }
-        settle_want(t, lacking, lack);
+        dirty_want(t, lacking, lack);
         for (size_t i = 0; i < count; i++)
             free(names[i].name);
     }
 }
 
-static void *mender_main(void *arg)
+static void *read_repair_main(void *arg)
 {
-    struct mender *m = arg;
+    struct read_repair *m = arg;
     while (job_stop_pause(&m->target->copies->stop, TICK_MS)) {
         work_off(m);
-        losses_look_again(m->target->losses);
+        unrecoverable_look_again(m->target->unrecoverable);
     }
     return NULL;
 }
 
-int mender_new(struct target *t, struct mender **out, struct error *err)
+int read_repair_new(struct target *t, struct read_repair **out, struct error *err)
 {
-    struct mender *m = xcalloc(1, sizeof *m);
+    struct read_repair *m = xcalloc(1, sizeof *m);
     m->target = t;
-    m->names = unsettled_new();
-    int code = thread_start("mender", mender_main, m, &m->thread, err);
+    m->names = dirty_new();
+    int code = thread_start("read-repair", read_repair_main, m, &m->thread, err);
     if (code != 0) {
-        unsettled_free(m->names);
+        dirty_free(m->names);
         free(m);
         return code;
     }
@@ -162,11 +162,11 @@ int mender_new(struct target *t, struct mender **out, struct error *err)
     return 0;
 }
 
-void mender_free(struct mender *m)
+void read_repair_free(struct read_repair *m)
 {
     if (m == NULL)
         return;
     pthread_join(m->thread, NULL);
-    unsettled_free(m->names);
+    dirty_free(m->names);
     free(m);
 }

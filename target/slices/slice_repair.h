@@ -15,16 +15,16 @@
 #include "ec/code.h"
 #include "net/http/server.h"
 
-struct ec_mender;
+struct slice_repair;
 struct job_stop;
 struct target;
 
-int ec_mender_new(struct target *t, struct job_stop *stop, struct ec_mender **out,
-                  struct error *err);
-void ec_mender_free(struct ec_mender *m); /* NULL is fine; after its job_stop */
+int slice_repair_new(struct target *t, struct job_stop *stop, struct slice_repair **out,
+                     struct error *err);
+void slice_repair_free(struct slice_repair *m); /* NULL is fine; after its job_stop */
 
 /* `damaged`: slices of it that are, where they are.  Any thread; does not wait. */
-void ec_mend_want(struct target *t, uint64_t bucket_id, const char *name, ec_mask damaged);
+void slice_repair_want(struct target *t, uint64_t bucket_id, const char *name, ec_mask damaged);
 /* A slice that was here is damaged, and moved aside.  Reads its attribute. */
 void ec_mend_slice(struct target *t, uint64_t slices_bucket_id, const char *slice);
 

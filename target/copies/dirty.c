@@ -1,4 +1,4 @@
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,23 +16,23 @@ struct mark {
     char name[];
 };
 
-struct unsettled {
+struct dirty {
     atomic_size_t count;
-    atomic_size_t next_slot; /* where unsettled_due() goes on */
+    atomic_size_t next_slot; /* where dirty_due() goes on */
     pthread_mutex_t stripes[STRIPES];
     struct name_table marks; /* of a slot: under its stripe */
 };
 
-struct unsettled *unsettled_new(void)
+struct dirty *dirty_new(void)
 {
-    struct unsettled *u = xcalloc(1, sizeof *u);
+    struct dirty *u = xcalloc(1, sizeof *u);
     name_table_init(&u->marks, SLOTS);
     for (size_t i = 0; i < STRIPES; i++)
         pthread_mutex_init(&u->stripes[i], NULL);
     return u;
 }
 
-void unsettled_free(struct unsettled *u)
+void dirty_free(struct dirty *u)
 {
     if (u == NULL)
         return;
@@ -46,17 +46,17 @@ void unsettled_free(struct unsettled *u)
     free(u);
 }
 
-static pthread_mutex_t *stripe(struct unsettled *u, size_t slot)
+static pthread_mutex_t *stripe(struct dirty *u, size_t slot)
 {
     return &u->stripes[slot % STRIPES];
 }
 
-static size_t slot_of(const struct unsettled *u, uint64_t bucket_id, const char *name)
+static size_t slot_of(const struct dirty *u, uint64_t bucket_id, const char *name)
 {
     return name_table_slot(&u->marks, bucket_id, name);
 }
 
-static struct mark *find(const struct unsettled *u, uint64_t bucket_id, const char *name)
+static struct mark *find(const struct dirty *u, uint64_t bucket_id, const char *name)
 {
     return (struct mark *)name_table_find(&u->marks, bucket_id, name);
 }
@@ -71,8 +71,8 @@ static struct mark *mark_new(const char *name, const struct version *v, uint64_t
     return m;
 }
 
-void unsettled_mark(struct unsettled *u, uint64_t bucket_id, const char *name,
-                    const struct version *v, uint64_t now_ms)
+void dirty_mark(struct dirty *u, uint64_t bucket_id, const char *name, const struct version *v,
+                uint64_t now_ms)
 {
     size_t slot = slot_of(u, bucket_id, name);
     pthread_mutex_lock(stripe(u, slot));
@@ -87,7 +87,7 @@ void unsettled_mark(struct unsettled *u, uint64_t bucket_id, const char *name,
     pthread_mutex_unlock(stripe(u, slot));
 }
 
-bool unsettled_upto(struct unsettled *u, uint64_t bucket_id, const char *name, struct version *out)
+bool dirty_upto(struct dirty *u, uint64_t bucket_id, const char *name, struct version *out)
 {
     *out = (struct version){0};
     if (atomic_load(&u->count) == 0)
@@ -101,21 +101,20 @@ bool unsettled_upto(struct unsettled *u, uint64_t bucket_id, const char *name, s
     return m != NULL;
 }
 
-bool unsettled_has(struct unsettled *u, uint64_t bucket_id, const char *name)
+bool dirty_has(struct dirty *u, uint64_t bucket_id, const char *name)
 {
     struct version upto;
-    return unsettled_upto(u, bucket_id, name, &upto);
+    return dirty_upto(u, bucket_id, name, &upto);
 }
 
-static void remove_mark(struct unsettled *u, struct mark *m)
+static void remove_mark(struct dirty *u, struct mark *m)
 {
     name_table_remove(&u->marks, &m->entry);
     free(m);
     atomic_fetch_sub(&u->count, 1);
 }
 
-void unsettled_settle(struct unsettled *u, uint64_t bucket_id, const char *name,
-                      const struct version *v)
+void dirty_clear(struct dirty *u, uint64_t bucket_id, const char *name, const struct version *v)
 {
     size_t slot = slot_of(u, bucket_id, name);
     pthread_mutex_lock(stripe(u, slot));
@@ -125,13 +124,13 @@ void unsettled_settle(struct unsettled *u, uint64_t bucket_id, const char *name,
     pthread_mutex_unlock(stripe(u, slot));
 }
 
-size_t unsettled_count(struct unsettled *u)
+size_t dirty_count(struct dirty *u)
 {
     return atomic_load(&u->count);
 }
 
-static size_t due_of_slot(struct unsettled *u, size_t slot, uint64_t before_ms, uint64_t now_ms,
-                          struct unsettled_name *out, size_t most)
+static size_t due_of_slot(struct dirty *u, size_t slot, uint64_t before_ms, uint64_t now_ms,
+                          struct dirty_name *out, size_t most)
 {
     size_t count = 0;
     pthread_mutex_lock(stripe(u, slot));
@@ -140,15 +139,15 @@ static size_t due_of_slot(struct unsettled *u, size_t slot, uint64_t before_ms, 
         if (m->since_ms > before_ms)
             continue;
         m->since_ms = now_ms;
-        out[count++] = (struct unsettled_name){
+        out[count++] = (struct dirty_name){
             .bucket_id = e->bucket_id, .version = m->version, .name = xstrdup(m->name)};
     }
     pthread_mutex_unlock(stripe(u, slot));
     return count;
 }
 
-size_t unsettled_due(struct unsettled *u, uint64_t before_ms, uint64_t now_ms,
-                     struct unsettled_name *out, size_t most)
+size_t dirty_due(struct dirty *u, uint64_t before_ms, uint64_t now_ms, struct dirty_name *out,
+                 size_t most)
 {
     size_t count = 0;
     for (size_t i = 0; i < SLOTS && count < most && atomic_load(&u->count) > 0; i++) {

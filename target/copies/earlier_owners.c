@@ -1,4 +1,4 @@
-#include "target/copies/earlier.h"
+#include "target/copies/earlier_owners.h"
 
 #include "cluster/documents/layout.h"
 #include "cluster/placement/owners.h"
@@ -10,7 +10,7 @@
 #include "target/copies/held.h"
 #include "target/node/target.h"
 #include "target/node/write_path.h"
-#include "target/copies/through.h"
+#include "target/copies/read_through.h"
 
 /* Whom a call may have to ask: room for all. */
 static size_t find_nodes(const struct target *t, const struct cluster_state *s,
@@ -221,7 +221,7 @@ static void read_answered(void *arg, const struct earlier_answer *a, const struc
     else if (there ? !a->held.visible : here.found && !here.visible)
         miss_ends(call);
     else if (there)
-        through_begin(call, a);
+        read_through_begin(call, a);
     else if (here.found)
         call->read.here(call);
     else

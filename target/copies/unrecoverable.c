@@ -1,4 +1,4 @@
-#include "target/copies/losses.h"
+#include "target/copies/unrecoverable.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,26 +21,26 @@ struct loss {
     char *name;
 };
 
-struct losses {
+struct unrecoverable {
     struct target *target;
-    losses_wanted_fn *wanted;
+    unrecoverable_wanted_fn *wanted;
     bool recalled; /* what lies in quarantine was looked at; the one thread's, as the next */
     uint64_t looked_ms;
     atomic_size_t count; /* written under the lock */
     pthread_mutex_t lock;
-    struct loss all[LOSSES_MOST];
+    struct loss all[UNRECOVERABLE_MOST];
 };
 
-struct losses *losses_new(struct target *t, losses_wanted_fn *wanted)
+struct unrecoverable *unrecoverable_new(struct target *t, unrecoverable_wanted_fn *wanted)
 {
-    struct losses *l = xcalloc(1, sizeof *l);
+    struct unrecoverable *l = xcalloc(1, sizeof *l);
     l->target = t;
     l->wanted = wanted;
     pthread_mutex_init(&l->lock, NULL);
     return l;
 }
 
-void losses_free(struct losses *l)
+void unrecoverable_free(struct unrecoverable *l)
 {
     if (l == NULL)
         return;
@@ -51,7 +51,7 @@ void losses_free(struct losses *l)
 }
 
 /* Under the lock. */
-static struct loss *find(struct losses *l, uint64_t bucket_id, const char *name)
+static struct loss *find(struct unrecoverable *l, uint64_t bucket_id, const char *name)
 {
     for (size_t i = 0; i < l->count; i++) {
         if (l->all[i].bucket_id == bucket_id && strcmp(l->all[i].name, name) == 0)
@@ -60,13 +60,14 @@ static struct loss *find(struct losses *l, uint64_t bucket_id, const char *name)
     return NULL;
 }
 
-void losses_note(struct losses *l, uint64_t bucket_id, const char *name, uint64_t slices)
+void unrecoverable_note(struct unrecoverable *l, uint64_t bucket_id, const char *name,
+                        uint64_t slices)
 {
     pthread_mutex_lock(&l->lock);
     struct loss *known = find(l, bucket_id, name);
     if (known != NULL) {
         known->slices = slices;
-    } else if (l->count < LOSSES_MOST) {
+    } else if (l->count < UNRECOVERABLE_MOST) {
         log_error("object is lost: nobody has its bytes", lu64("bucket_id", bucket_id),
                   lstr("name", name));
         l->all[l->count++] =
@@ -75,7 +76,8 @@ void losses_note(struct losses *l, uint64_t bucket_id, const char *name, uint64_
     pthread_mutex_unlock(&l->lock);
 }
 
-void losses_forget(struct losses *l, uint64_t bucket_id, const char *name, uint64_t slices)
+void unrecoverable_forget(struct unrecoverable *l, uint64_t bucket_id, const char *name,
+                          uint64_t slices)
 {
     if (l->count == 0) /* as nearly always, and each write asks */
         return;
@@ -88,7 +90,7 @@ void losses_forget(struct losses *l, uint64_t bucket_id, const char *name, uint6
     pthread_mutex_unlock(&l->lock);
 }
 
-bool losses_has(struct losses *l, uint64_t bucket_id, const char *name)
+bool unrecoverable_has(struct unrecoverable *l, uint64_t bucket_id, const char *name)
 {
     pthread_mutex_lock(&l->lock);
     bool has = find(l, bucket_id, name) != NULL;
@@ -96,17 +98,17 @@ bool losses_has(struct losses *l, uint64_t bucket_id, const char *name)
     return has;
 }
 
-size_t losses_count(struct losses *l)
+size_t unrecoverable_count(struct unrecoverable *l)
 {
     return l->count;
 }
 
-size_t losses_of_bucket(struct losses *l, uint64_t bucket_id, json_t *names)
+size_t unrecoverable_of_bucket(struct unrecoverable *l, uint64_t bucket_id, json_t *names)
 {
     size_t count = 0;
     pthread_mutex_lock(&l->lock);
     for (size_t i = 0; i < l->count; i++) {
-        if (l->all[i].bucket_id == bucket_id && count++ < LOSSES_SHOWN)
+        if (l->all[i].bucket_id == bucket_id && count++ < UNRECOVERABLE_SHOWN)
             json_array_append_new(names, json_string_escaped(l->all[i].name));
     }
     pthread_mutex_unlock(&l->lock);
@@ -115,7 +117,7 @@ size_t losses_of_bucket(struct losses *l, uint64_t bucket_id, json_t *names)
 
 /* --- are they still? -------------------------------------------------------------------------- */
 
-static bool is_still_here(struct losses *l, const struct bucket *b, const struct loss *loss)
+static bool is_still_here(struct unrecoverable *l, const struct bucket *b, const struct loss *loss)
 {
     struct object_held held;
     struct error err = ERROR_INIT;
@@ -134,7 +136,7 @@ static bool is_still_here(struct losses *l, const struct bucket *b, const struct
     return true;
 }
 
-static bool is_still(struct losses *l, const struct loss *loss)
+static bool is_still(struct unrecoverable *l, const struct loss *loss)
 {
     struct owners o;
     _cleanup_state_ const struct cluster_state *s = state_current(l->target->state);
@@ -148,7 +150,7 @@ static bool is_still(struct losses *l, const struct loss *loss)
 
 static void recall(void *ctx, uint64_t bucket_id, const char *name)
 {
-    struct losses *l = ctx;
+    struct unrecoverable *l = ctx;
     struct object_held held;
     int code = object_look(l->target->store, bucket_id, name, &held, NULL);
     if (code != 0 || !held.found || held.damaged) /* no good one has come */
@@ -156,7 +158,7 @@ static void recall(void *ctx, uint64_t bucket_id, const char *name)
 }
 
 /* Once, when the buckets are known. */
-static void recall_all(struct losses *l)
+static void recall_all(struct unrecoverable *l)
 {
     struct error err = ERROR_INIT;
     _cleanup_state_ const struct cluster_state *s = state_current(l->target->state);
@@ -166,13 +168,13 @@ static void recall_all(struct losses *l)
     _cleanup_mountpath_set_ const struct mountpath_set *set =
         mountpaths_current(l->target->mountpaths);
     for (size_t i = 0; i < set->count; i++) {
-        if (quarantine_names(set->all[i], LOSSES_MOST, recall, l, &err) != 0)
+        if (quarantine_names(set->all[i], UNRECOVERABLE_MOST, recall, l, &err) != 0)
             log_warn("quarantine not looked through", lerr(&err));
     }
 }
 
 /* A copy of the i-th; false: there are no more. */
-static bool copy_of(struct losses *l, size_t i, struct loss *out)
+static bool copy_of(struct unrecoverable *l, size_t i, struct loss *out)
 {
     pthread_mutex_lock(&l->lock);
     bool any = i < l->count;
@@ -184,7 +186,7 @@ static bool copy_of(struct losses *l, size_t i, struct loss *out)
     return any;
 }
 
-void losses_look_again(struct losses *l)
+void unrecoverable_look_again(struct unrecoverable *l)
 {
     struct loss loss;
     uint64_t now_ms = clock_ms();
@@ -195,7 +197,7 @@ void losses_look_again(struct losses *l)
         if (!copy_of(l, i, &loss))
             continue;
         if (!is_still(l, &loss))
-            losses_forget(l, loss.bucket_id, loss.name, loss.slices);
+            unrecoverable_forget(l, loss.bucket_id, loss.name, loss.slices);
         free(loss.name);
     }
     l->looked_ms = clock_ms();

@@ -12,39 +12,40 @@
 #include "cluster/documents/state_holder.h"
 #include "target/disk/mountpaths.h"
 
-struct keeper;
+struct state_sync;
 
-struct keeper_hooks {
+struct state_sync_hooks {
     void *ctx;
     /* A newer state is in force.  In the thread that brought it, one call at a time. */
     void (*changed)(void *ctx, const struct cluster_state *s);
 };
 
-/* Begins with what the mountpaths have, or with an empty state: keeper_has_state() is false then.
- * *holder is the keeper's. */
-int keeper_new(struct mountpaths *m, const char *target_id, const struct keeper_hooks *hooks,
-               struct keeper **out, struct state_holder **holder, struct error *err);
-void keeper_free(struct keeper *k);
+/* Begins with what the mountpaths have, or with an empty state: state_sync_has_state() is false
+ * then. *holder is this module's. */
+int state_sync_new(struct mountpaths *m, const char *target_id,
+                   const struct state_sync_hooks *hooks, struct state_sync **out,
+                   struct state_holder **holder, struct error *err);
+void state_sync_free(struct state_sync *k);
 
 /* E_WRONG_CLUSTER; an older state, or the same, is no error and changes nothing. */
-int keeper_take(struct keeper *k, const struct cluster_state *s, struct error *err);
+int state_sync_take(struct state_sync *k, const struct cluster_state *s, struct error *err);
 /* The same, from text: what registering gave. */
-int keeper_take_json(struct keeper *k, const char *text, size_t len, struct error *err);
+int state_sync_take_json(struct state_sync *k, const char *text, size_t len, struct error *err);
 /* The same of a state that came otherwise: one that has none yet is to be let in first, and takes
  * nothing. */
-int keeper_renew_json(struct keeper *k, const char *text, size_t len, struct error *err);
+int state_sync_renew_json(struct state_sync *k, const char *text, size_t len, struct error *err);
 
 /* Tells of the state in force once more: something else has changed that it is to be acted on with,
  * such as the mountpaths.  Nothing where none has come since this node began. */
-void keeper_tell_again(struct keeper *k);
+void state_sync_tell_again(struct state_sync *k);
 
 /* From here on nobody is told; who is told just now has been when this returns. */
-void keeper_quiet(struct keeper *k);
+void state_sync_quiet(struct state_sync *k);
 
-bool keeper_has_state(struct keeper *k);
+bool state_sync_has_state(struct state_sync *k);
 /* The first state that this node saw with the present map and buckets: whoever knows it, or a later
  * one, places objects as this node does. */
-void keeper_placement(struct keeper *k, uint64_t *term, uint64_t *version);
+void state_sync_placement(struct state_sync *k, uint64_t *term, uint64_t *version);
 /* The same of what its answers are taken for: who knows less of the owners, or of what this target
  * has lost, is to look again (owners_are_news()). */
-void keeper_owners(struct keeper *k, uint64_t *term, uint64_t *version);
+void state_sync_owners(struct state_sync *k, uint64_t *term, uint64_t *version);

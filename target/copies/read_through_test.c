@@ -1,5 +1,5 @@
 /* Which replies of another target are not the object that owners were compared for. */
-#include "target/copies/through.h"
+#include "target/copies/read_through.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static void only_the_version_that_was_compared_is_passed_on(void **unused)
         {&wanted, 404, NULL, true},  {&wanted, 503, other, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(through_is_gone(rows[i].wanted, rows[i].status, rows[i].sent),
+        assert_int_equal(read_through_is_gone(rows[i].wanted, rows[i].status, rows[i].sent),
                          rows[i].gone);
 }
 

@@ -1,4 +1,4 @@
-#include "target/copies/through.h"
+#include "target/copies/read_through.h"
 
 #include <strings.h>
 
@@ -53,7 +53,7 @@ static void copy_header(void *ctx, const char *name, const char *value)
         http_reply_header(req, name, value);
 }
 
-bool through_is_gone(const struct version *wanted, int status, const char *sent)
+bool read_through_is_gone(const struct version *wanted, int status, const char *sent)
 {
     struct version version;
     if (status == 404 || wanted == NULL)
@@ -68,8 +68,8 @@ bool through_is_gone(const struct version *wanted, int status, const char *sent)
 static void on_head(void *arg, const struct http_head *head)
 {
     struct through *h = arg;
-    h->gone = through_is_gone(h->call->read.compared ? &h->version : NULL, head->status,
-                              head->header(head, "Dfc-Version"));
+    h->gone = read_through_is_gone(h->call->read.compared ? &h->version : NULL, head->status,
+                                   head->header(head, "Dfc-Version"));
     if (h->gone)
         return;
     struct http_request *req = h->call->req;
@@ -136,7 +136,7 @@ static char *url_of(const struct object_call *call, const struct earlier_answer 
     return buf_steal(&url);
 }
 
-void through_begin(struct object_call *call, const struct earlier_answer *from)
+void read_through_begin(struct object_call *call, const struct earlier_answer *from)
 {
     struct through *h = xcalloc(1, sizeof *h);
     *h = (struct through){.call = call,

@@ -1,4 +1,4 @@
-#include "target/copies/settle.h"
+#include "target/copies/dirty_worker.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "target/copies/copies.h"
 #include "target/copies/staged.h"
 #include "target/node/target.h"
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 
 enum {
     TICK_MS = 500,
@@ -23,18 +23,18 @@ enum {
 };
 
 static const char *const questions[] = {
-    [SETTLE_IS_SETTLED] = "settled", [SETTLE_IS_HELD] = "held", [SETTLE_WANTED] = "wanted",
-    [SETTLE_DOUBTED] = "doubted",    [SETTLE_LOSS] = "loss",
+    [DIRTY_IS_SETTLED] = "settled", [DIRTY_IS_HELD] = "held", [DIRTY_WANTED] = "wanted",
+    [DIRTY_DOUBTED] = "doubted",    [DIRTY_LOSS] = "loss",
 };
 
-struct settler {
+struct dirty_worker {
     struct target *target;
     pthread_t thread;
 };
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static void add_content(json_t *item, const struct unsettled_name *n)
+static void add_content(json_t *item, const struct dirty_name *n)
 {
     char hex[2 * CHECKSUM_MAX + 1];
     checksum_hex(&n->checksum, hex);
@@ -43,12 +43,12 @@ static void add_content(json_t *item, const struct unsettled_name *n)
     json_object_set_new(item, "checksum", json_string(hex));
 }
 
-static json_t *list_of(const struct unsettled_name *const *names, size_t count)
+static json_t *list_of(const struct dirty_name *const *names, size_t count)
 {
     char version[VERSION_TEXT_MAX];
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
-        const struct unsettled_name *n = names[i];
+        const struct dirty_name *n = names[i];
         json_t *item = json_pack("{sI ss ss}", "bucket", (json_int_t)n->bucket_id, "name", n->name,
                                  "version", version_format(&n->version, version));
         if (n->rank != 0)
@@ -74,7 +74,7 @@ static int take_answer(json_t *answer, size_t count, bool *yes, struct error *er
 }
 
 static int ask_node(struct target *t, const struct cluster_state *s, const struct node *n,
-                    enum settle_question question, json_t *list, json_t **answer, struct error *err)
+                    enum dirty_question question, json_t *list, json_t **answer, struct error *err)
 {
     _cleanup_free_ char *url =
         xprintf("%s/v1/settled?dfcv=%llu.%llu&question=%s", n->data_url,
@@ -83,11 +83,11 @@ static int ask_node(struct target *t, const struct cluster_state *s, const struc
                           answer, err);
 }
 
-int settle_question_parse(const char *text, enum settle_question *out, struct error *err)
+int dirty_question_parse(const char *text, enum dirty_question *out, struct error *err)
 {
     for (size_t i = 0; text != NULL && i < sizeof questions / sizeof *questions; i++) {
         if (strcmp(questions[i], text) == 0) {
-            *out = (enum settle_question)i;
+            *out = (enum dirty_question)i;
             return 0;
         }
     }
@@ -96,13 +96,13 @@ int settle_question_parse(const char *text, enum settle_question *out, struct er
 }
 
 /* How many of these names go into one call. */
-static size_t count_page(const struct unsettled_name *const *names, size_t count)
+static size_t count_page(const struct dirty_name *const *names, size_t count)
 {
     size_t bytes = 0, page = 0;
-    static_assert(NAME_BYTE_TEXT_MAX * ATTR_NAME_MAX + ITEM_TEXT_MAX < SETTLE_BODY_MAX, "one fits");
+    static_assert(NAME_BYTE_TEXT_MAX * ATTR_NAME_MAX + ITEM_TEXT_MAX < DIRTY_BODY_MAX, "one fits");
     while (page < count) {
         bytes += NAME_BYTE_TEXT_MAX * strlen(names[page]->name) + ITEM_TEXT_MAX;
-        if (bytes > SETTLE_BODY_MAX)
+        if (bytes > DIRTY_BODY_MAX)
             break;
         page++;
     }
@@ -110,7 +110,7 @@ static size_t count_page(const struct unsettled_name *const *names, size_t count
 }
 
 static int ask_page(struct target *t, const struct cluster_state *s, const struct node *n,
-                    enum settle_question question, const struct unsettled_name *const *names,
+                    enum dirty_question question, const struct dirty_name *const *names,
                     size_t count, bool *yes, struct error *err)
 {
     _cleanup_json_ json_t *list = list_of(names, count);
@@ -119,9 +119,9 @@ static int ask_page(struct target *t, const struct cluster_state *s, const struc
     return code != 0 ? code : take_answer(answer, count, yes, err);
 }
 
-int settle_ask(struct target *t, const struct cluster_state *s, const struct node *n,
-               enum settle_question question, const struct unsettled_name *const *names,
-               size_t count, bool *yes, struct error *err)
+int dirty_ask(struct target *t, const struct cluster_state *s, const struct node *n,
+              enum dirty_question question, const struct dirty_name *const *names, size_t count,
+              bool *yes, struct error *err)
 {
     int code = 0;
     memset(yes, 0, count * sizeof *yes);
@@ -132,12 +132,12 @@ int settle_ask(struct target *t, const struct cluster_state *s, const struct nod
     return code;
 }
 
-int settle_ask_loss(struct target *t, const struct cluster_state *s, const struct node *n,
-                    struct settle_loss *out, struct error *err)
+int dirty_ask_loss(struct target *t, const struct cluster_state *s, const struct node *n,
+                   struct dirty_loss *out, struct error *err)
 {
     _cleanup_json_ json_t *list = json_array();
     _cleanup_json_ json_t *answer = NULL;
-    int code = ask_node(t, s, n, SETTLE_LOSS, list, &answer, err);
+    int code = ask_node(t, s, n, DIRTY_LOSS, list, &answer, err);
     if (code == 0)
         code = json_need_u64(answer, "", "steps", &out->steps, err);
     if (code == 0)
@@ -149,44 +149,44 @@ int settle_ask_loss(struct target *t, const struct cluster_state *s, const struc
 struct batch {
     const struct node *acting;
     size_t count;
-    const struct unsettled_name *names[SETTLE_AT_ONCE];
-    bool settled[SETTLE_AT_ONCE];
+    const struct dirty_name *names[DIRTY_AT_ONCE];
+    bool settled[DIRTY_AT_ONCE];
 };
 
-static void ask(struct target *t, const struct cluster_state *s, enum settle_question question,
+static void ask(struct target *t, const struct cluster_state *s, enum dirty_question question,
                 struct batch *b)
 {
     struct error err = ERROR_INIT;
-    int code = settle_ask(t, s, b->acting, question, b->names, b->count, b->settled, &err);
+    int code = dirty_ask(t, s, b->acting, question, b->names, b->count, b->settled, &err);
     if (code != 0)
-        log_debug("unsettled names not asked about", lstr("target", b->acting->id), lerr(&err));
+        log_debug("dirty names not asked about", lstr("target", b->acting->id), lerr(&err));
     for (size_t i = 0; i < b->count && code == 0; i++) {
-        const struct unsettled_name *n = b->names[i];
+        const struct dirty_name *n = b->names[i];
         if (b->settled[i])
-            unsettled_settle(t->copies->unsettled, n->bucket_id, n->name, &n->version);
+            dirty_clear(t->copies->dirty, n->bucket_id, n->name, &n->version);
     }
 }
 
 /* Whom to ask about it; NULL: nobody now, or nobody any more. */
 static const struct node *acting_of(struct target *t, const struct cluster_state *s,
-                                    const struct unsettled_name *n)
+                                    const struct dirty_name *n)
 {
     struct owners o;
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, n->bucket_id);
     if (b == NULL) {
-        unsettled_settle(t->copies->unsettled, n->bucket_id, n->name, &n->version);
+        dirty_clear(t->copies->dirty, n->bucket_id, n->name, &n->version);
         return NULL;
     }
     owners_of(s, b, n->name, &o);
     if (bucket_has_surplus(b) && !owners_has(&o, t->id)) { /* a stray, which nobody asks for */
-        unsettled_settle(t->copies->unsettled, n->bucket_id, n->name, &n->version);
+        dirty_clear(t->copies->dirty, n->bucket_id, n->name, &n->version);
         return NULL;
     }
     return o.acting;
 }
 
-static void ask_all(struct target *t, const struct cluster_state *s, enum settle_question question,
-                    const struct unsettled_name *names, size_t count)
+static void ask_all(struct target *t, const struct cluster_state *s, enum dirty_question question,
+                    const struct dirty_name *names, size_t count)
 {
     _cleanup_free_ const struct node **acting = xcalloc(count, sizeof *acting);
     _cleanup_free_ struct batch *b = xcalloc(1, sizeof *b);
@@ -210,31 +210,30 @@ static void ask_all(struct target *t, const struct cluster_state *s, enum settle
     }
 }
 
-void settle_want(struct target *t, const struct unsettled_name *names, size_t count)
+void dirty_want(struct target *t, const struct dirty_name *names, size_t count)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     if (count > 0)
-        ask_all(t, s, SETTLE_WANTED, names, count);
+        ask_all(t, s, DIRTY_WANTED, names, count);
 }
 
 static void work_off(struct target *t)
 {
-    struct unsettled_name names[SETTLE_AT_ONCE];
+    struct dirty_name names[DIRTY_AT_ONCE];
     size_t count;
     uint64_t now_ms = clock_ms(), before_ms = now_ms > OLD_MS ? now_ms - OLD_MS : 0;
     while (!t->copies->stop.wanted &&
-           (count = unsettled_due(t->copies->unsettled, before_ms, clock_ms(), names,
-                                  SETTLE_AT_ONCE)) > 0) {
+           (count = dirty_due(t->copies->dirty, before_ms, clock_ms(), names, DIRTY_AT_ONCE)) > 0) {
         _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-        ask_all(t, s, SETTLE_IS_SETTLED, names, count);
+        ask_all(t, s, DIRTY_IS_SETTLED, names, count);
         for (size_t i = 0; i < count; i++)
             free(names[i].name);
     }
 }
 
-static void *settler_main(void *arg)
+static void *dirty_worker_main(void *arg)
 {
-    struct target *t = ((struct settler *)arg)->target;
+    struct target *t = ((struct dirty_worker *)arg)->target;
     while (job_stop_pause(&t->copies->stop, TICK_MS)) {
         uint64_t now_ms = clock_ms();
         work_off(t);
@@ -243,11 +242,11 @@ static void *settler_main(void *arg)
     return NULL;
 }
 
-int settler_new(struct target *t, struct settler **out, struct error *err)
+int dirty_worker_new(struct target *t, struct dirty_worker **out, struct error *err)
 {
-    struct settler *s = xcalloc(1, sizeof *s);
+    struct dirty_worker *s = xcalloc(1, sizeof *s);
     s->target = t;
-    int code = thread_start("settler", settler_main, s, &s->thread, err);
+    int code = thread_start("dirty_worker", dirty_worker_main, s, &s->thread, err);
     if (code != 0) {
         free(s);
         return code;
@@ -256,7 +255,7 @@ int settler_new(struct target *t, struct settler **out, struct error *err)
     return 0;
 }
 
-void settler_free(struct settler *s)
+void dirty_worker_free(struct dirty_worker *s)
 {
     if (s == NULL)
         return;

@@ -1,4 +1,4 @@
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 
 #include <string.h>
 
@@ -72,13 +72,13 @@ static void filled(void)
 }
 
 /* What a job that is made now would be for. */
-static struct lower_fence fence(void)
+static struct copies_reduce_fence fence(void)
 {
-    return lower_fence(s, bucket());
+    return copies_reduce_fence(s, bucket());
 }
 
 /* Each target was through with a job for this. */
-static int trimmed_for(struct lower_fence f)
+static int trimmed_for(struct copies_reduce_fence f)
 {
     return try_to((struct command){.kind = CMD_COPIES_LOWERED, .fence = f}, NULL);
 }
@@ -113,12 +113,12 @@ static int end(void **unused)
 static void it_is_remembered_until_a_job_has_removed_what_is_too_many(void **unused)
 {
     (void)unused;
-    assert_int_equal(lower_latest(&s->bmd), 0);
+    assert_int_equal(copies_reduce_latest(&s->bmd), 0);
     assert_int_equal(try_copies(2, NULL), 0);
-    assert_int_equal(lower_latest(&s->bmd), s->bmd.version);
+    assert_int_equal(copies_reduce_latest(&s->bmd), s->bmd.version);
     assert_int_equal(bucket()->lowered_from, 3);
     assert_int_equal(bucket()->filled, 2);
-    const struct lower_fence first = fence();
+    const struct copies_reduce_fence first = fence();
     assert_int_equal(first.lowered, s->bmd.version);
     assert_int_equal(try_copies(1, NULL), 0);
     assert_int_equal(bucket()->lowered_from, 3);
@@ -141,44 +141,44 @@ static void one_bucket_ends_without_another(void **unused)
     apply((struct command){.kind = CMD_BUCKET_CREATE, .name = "c", .props = &props});
     _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", 1);
     assert_int_equal(try_copies(1, NULL), 0);
-    const struct lower_fence first = fence();
+    const struct copies_reduce_fence first = fence();
     apply((struct command){.kind = CMD_BUCKET_PROPS, .name = "c", .patch = patch});
-    assert_int_equal(trimmed_for(lower_fence(s, bmd_bucket(&s->bmd, "c"))), 0);
+    assert_int_equal(trimmed_for(copies_reduce_fence(s, bmd_bucket(&s->bmd, "c"))), 0);
     assert_false(bucket_has_surplus(bmd_bucket(&s->bmd, "c")));
     assert_true(bucket_has_surplus(bucket()));
-    assert_false(lag_lets_forget(s));                        /* of any bucket */
-    assert_int_equal(lower_check_fence(s, &first, NULL), 0); /* nor is its job overtaken */
+    assert_false(lag_lets_forget(s));                                /* of any bucket */
+    assert_int_equal(copies_reduce_check_fence(s, &first, NULL), 0); /* nor is its job overtaken */
     trimmed();
     assert_true(lag_lets_forget(s));
 }
 
 static void a_fence_is_of_the_bucket_and_the_map(void **unused)
 {
-    struct lower_fence f, read;
+    struct copies_reduce_fence f, read;
     struct error err = ERROR_INIT;
     (void)unused;
     assert_int_equal(try_copies(2, NULL), 0);
     f = fence();
-    assert_int_equal(lower_check_fence(s, &f, NULL), 0);
-    _cleanup_json_ json_t *doc = lower_fence_to_json(&f);
-    assert_int_equal(lower_fence_from_json(doc, &read, NULL), 0);
+    assert_int_equal(copies_reduce_check_fence(s, &f, NULL), 0);
+    _cleanup_json_ json_t *doc = copies_reduce_fence_to_json(&f);
+    assert_int_equal(copies_reduce_fence_from_json(doc, &read, NULL), 0);
     assert_memory_equal(&f, &read, sizeof f);
     json_object_del(doc, "bucket"); /* of a release that had one job for all */
-    assert_int_equal(lower_fence_from_json(doc, &read, NULL), E_JSON);
+    assert_int_equal(copies_reduce_fence_from_json(doc, &read, NULL), E_JSON);
     apply((struct command){.kind = CMD_BUCKET_RENAME, .name = "b", .text = "d"});
-    assert_int_equal(lower_check_fence(s, &f, NULL), 0);
+    assert_int_equal(copies_reduce_check_fence(s, &f, NULL), 0);
     apply((struct command){.kind = CMD_BUCKET_RENAME, .name = "d", .text = "b"});
     join("t1", "again");
-    assert_int_equal(lower_check_fence(s, &f, &err), E_STALE_MAP);
+    assert_int_equal(copies_reduce_check_fence(s, &f, &err), E_STALE_MAP);
     assert_non_null(strstr(err.message, "fallen behind"));
     repaired();
     f = fence();
     assert_int_equal(try_copies(3, NULL), 0);
-    assert_int_equal(lower_check_fence(s, &f, &err), E_STALE_MAP);
+    assert_int_equal(copies_reduce_check_fence(s, &f, &err), E_STALE_MAP);
     assert_non_null(strstr(err.message, "copies have changed"));
     f = fence();
     apply((struct command){.kind = CMD_BUCKET_DESTROY, .name = "b"});
-    assert_int_equal(lower_check_fence(s, &f, NULL), E_STALE_MAP);
+    assert_int_equal(copies_reduce_check_fence(s, &f, NULL), E_STALE_MAP);
 }
 
 static void it_outlives_documents(void **unused)
@@ -244,11 +244,11 @@ static void raised_again_it_ends_after_that(void **unused)
     assert_int_equal(try_copies(2, NULL), 0);
     assert_true(fence().lowered > before); /* a job that is under way begins anew */
     assert_int_equal(bucket()->filled, 1);
-    assert_false(lower_may_end(s, bucket()));
+    assert_false(copies_reduce_may_end(s, bucket()));
     trimmed();
     assert_true(bucket_has_surplus(bucket()));
     filled();
-    assert_true(lower_may_end(s, bucket()));
+    assert_true(copies_reduce_may_end(s, bucket()));
     trimmed();
     assert_false(bucket_has_surplus(bucket()));
 }
@@ -257,7 +257,7 @@ static void it_does_not_end_while_one_is_away_that_may_have_more(void **unused)
 {
     (void)unused;
     assert_int_equal(try_copies(1, NULL), 0);
-    const struct lower_fence before = fence();
+    const struct copies_reduce_fence before = fence();
     set("t2", NODE_UNREACHABLE);
     trimmed();
     assert_true(bucket_has_surplus(bucket()));
@@ -286,7 +286,7 @@ static size_t showing(const char *name)
 {
     size_t count = 0;
     for (size_t i = 0; i < s->smap.count; i++)
-        count += lower_shows(s, bucket(), name, s->smap.nodes[i].id);
+        count += copies_reduce_shows(s, bucket(), name, s->smap.nodes[i].id);
     return count;
 }
 
@@ -299,7 +299,7 @@ static void a_target_shows_what_it_owns(void **unused)
         struct owners o;
         owners_of(s, bucket(), names[i], &o);
         assert_int_equal(o.count, 1);
-        assert_true(lower_shows(s, bucket(), names[i], o.acting->id));
+        assert_true(copies_reduce_shows(s, bucket(), names[i], o.acting->id));
         assert_int_equal(showing(names[i]), 1);
     }
     assert_int_equal(try_copies(3, NULL), 0);
@@ -320,8 +320,8 @@ static void an_earlier_owner_shows_what_it_owned(void **unused)
     set(first, NODE_MAINTENANCE);
     owners_of(s, bucket(), "a", &now);
     assert_string_not_equal(now.acting->id, first);
-    assert_true(lower_shows(s, bucket(), "a", now.acting->id));
-    assert_true(lower_shows(s, bucket(), "a", first));
+    assert_true(copies_reduce_shows(s, bucket(), "a", now.acting->id));
+    assert_true(copies_reduce_shows(s, bucket(), "a", first));
     assert_int_equal(showing("a"), 2);
 }
 
@@ -329,7 +329,7 @@ static size_t strays(const char *name)
 {
     size_t count = 0;
     for (size_t i = 0; i < s->smap.count; i++)
-        count += lower_is_stray(s, bucket(), name, s->smap.nodes[i].id);
+        count += copies_reduce_is_stray(s, bucket(), name, s->smap.nodes[i].id);
     return count;
 }
 
@@ -341,16 +341,16 @@ static void one_that_joins_leaves_strays_to_the_job(void **unused)
     (void)unused;
     assert_int_equal(strays("a"), 0);
     assert_int_equal(try_copies(1, NULL), 0);
-    const struct lower_fence before = fence();
+    const struct copies_reduce_fence before = fence();
     assert_int_equal(strays("a"), 3);
     join("t4", "b");
-    assert_false(lower_may_end(s, bucket()));
+    assert_false(copies_reduce_may_end(s, bucket()));
     for (size_t i = 0; i < 8; i++) {
         struct owners o;
         owners_of(s, bucket(), names[i], &o);
         bool is_new = strcmp(o.acting->id, "t4") == 0;
         assert_int_equal(strays(names[i]), is_new ? 3 : 4);
-        assert_false(lower_is_stray(s, bucket(), names[i], o.acting->id));
+        assert_false(copies_reduce_is_stray(s, bucket(), names[i], o.acting->id));
         moved += is_new;
     }
     assert_in_range(moved, 1, 7);
@@ -358,7 +358,7 @@ static void one_that_joins_leaves_strays_to_the_job(void **unused)
     assert_true(bucket_has_surplus(bucket()));
     apply((struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
     assert_int_equal(strays("a"), 4);
-    assert_true(lower_may_end(s, bucket()));
+    assert_true(copies_reduce_may_end(s, bucket()));
     assert_int_equal(trimmed_for(before), E_STALE_MAP);
     trimmed();
     assert_int_equal(strays("a"), 0);
@@ -412,26 +412,26 @@ static void a_restore_changes_no_copies(void **unused)
     assert_int_equal(bucket()->props.copies, 2);
 }
 
-#define lower_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define reduce_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        lower_test(it_is_remembered_until_a_job_has_removed_what_is_too_many),
-        lower_test(one_bucket_ends_without_another),
-        lower_test(a_fence_is_of_the_bucket_and_the_map),
-        lower_test(it_outlives_documents),
-        lower_test(it_waits_until_all_targets_are_there_and_whole),
-        lower_test(it_goes_below_what_a_raise_has_not_filled),
-        lower_test(more_copies_than_targets_become_as_many),
-        lower_test(raised_again_it_ends_after_that),
-        lower_test(it_does_not_end_while_one_is_away_that_may_have_more),
-        lower_test(deletions_are_remembered_meanwhile),
-        lower_test(a_target_shows_what_it_owns),
-        lower_test(an_earlier_owner_shows_what_it_owned),
-        lower_test(one_that_joins_leaves_strays_to_the_job),
-        lower_test(it_waits_for_jobs_that_use_the_bucket),
-        lower_test(a_restore_changes_no_copies),
+        reduce_test(it_is_remembered_until_a_job_has_removed_what_is_too_many),
+        reduce_test(one_bucket_ends_without_another),
+        reduce_test(a_fence_is_of_the_bucket_and_the_map),
+        reduce_test(it_outlives_documents),
+        reduce_test(it_waits_until_all_targets_are_there_and_whole),
+        reduce_test(it_goes_below_what_a_raise_has_not_filled),
+        reduce_test(more_copies_than_targets_become_as_many),
+        reduce_test(raised_again_it_ends_after_that),
+        reduce_test(it_does_not_end_while_one_is_away_that_may_have_more),
+        reduce_test(deletions_are_remembered_meanwhile),
+        reduce_test(a_target_shows_what_it_owns),
+        reduce_test(an_earlier_owner_shows_what_it_owned),
+        reduce_test(one_that_joins_leaves_strays_to_the_job),
+        reduce_test(it_waits_for_jobs_that_use_the_bucket),
+        reduce_test(a_restore_changes_no_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

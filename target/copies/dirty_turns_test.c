@@ -1,4 +1,4 @@
-#include "target/copies/settlings.h"
+#include "target/copies/dirty_turns.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -54,15 +54,15 @@ static void test_each_name_once_and_only_so_many_at_once(void **state)
     struct pool *pool = NULL;
     assert_int_equal(pool_new("turns", THREADS, MOST, &pool, NULL), 0);
     struct name_queue *turns = name_queue_new(pool, MOST);
-    struct settlings *all = settlings_new(turns, 1, MOST, stands_still, &s);
-    assert_int_equal(settlings_want(all, 1, "a", NULL), 0);
+    struct dirty_turns *all = dirty_turns_new(turns, 1, MOST, stands_still, &s);
+    assert_int_equal(dirty_turns_want(all, 1, "a", NULL), 0);
     await(&s, &s.running, 1);
-    assert_int_equal(settlings_want(all, 1, "a", NULL), 0); /* it runs */
-    assert_int_equal(settlings_want(all, 1, "b", NULL), 0);
-    assert_int_equal(settlings_want(all, 1, "b", NULL), 0); /* it waits */
-    assert_int_equal(settlings_want(all, 2, "b", NULL), 0);
-    assert_int_equal(settlings_want(all, 1, "c", NULL), 0);
-    assert_int_equal(settlings_want(all, 1, "d", NULL), E_OVERLOAD);
+    assert_int_equal(dirty_turns_want(all, 1, "a", NULL), 0); /* it runs */
+    assert_int_equal(dirty_turns_want(all, 1, "b", NULL), 0);
+    assert_int_equal(dirty_turns_want(all, 1, "b", NULL), 0); /* it waits */
+    assert_int_equal(dirty_turns_want(all, 2, "b", NULL), 0);
+    assert_int_equal(dirty_turns_want(all, 1, "c", NULL), 0);
+    assert_int_equal(dirty_turns_want(all, 1, "d", NULL), E_OVERLOAD);
     pthread_mutex_lock(&s.lock);
     s.open = true;
     pthread_cond_broadcast(&s.changed);
@@ -71,7 +71,7 @@ static void test_each_name_once_and_only_so_many_at_once(void **state)
     assert_int_equal(s.most_running, 1);
     assert_string_equal(s.order, "abbc");
     pool_free(pool);
-    settlings_free(all);
+    dirty_turns_free(all);
     name_queue_free(turns);
 }
 
@@ -83,12 +83,12 @@ static void test_what_has_ended_is_taken_again(void **state)
     struct pool *pool = NULL;
     assert_int_equal(pool_new("turns", 1, MOST, &pool, NULL), 0);
     struct name_queue *turns = name_queue_new(pool, MOST);
-    struct settlings *all = settlings_new(turns, 1, 1, stands_still, &s);
-    assert_int_equal(settlings_want(all, 1, "a", NULL), 0);
-    while (settlings_want(all, 1, "b", NULL) != 0) /* "a" has not ended */
+    struct dirty_turns *all = dirty_turns_new(turns, 1, 1, stands_still, &s);
+    assert_int_equal(dirty_turns_want(all, 1, "a", NULL), 0);
+    while (dirty_turns_want(all, 1, "b", NULL) != 0) /* "a" has not ended */
         sched_yield();
     pool_free(pool);
-    settlings_free(all);
+    dirty_turns_free(all);
     name_queue_free(turns);
     assert_string_equal(s.order, "ab");
 }

@@ -1,4 +1,4 @@
-#include "target/copies/settlings.h"
+#include "target/copies/dirty_turns.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -9,32 +9,33 @@
 
 struct settling {
     struct settling *next;
-    struct settlings *all;
+    struct dirty_turns *all;
     uint64_t bucket_id;
     bool begun; /* it is in a turn, or waits for it */
     char name[];
 };
 
-struct settlings {
+struct dirty_turns {
     struct name_queue *turns;
     size_t at_once, most;
-    settlings_fn *fn;
+    dirty_turns_fn *fn;
     void *arg;
     pthread_mutex_t lock; /* of what follows */
     size_t begun, count;
     struct settling *first; /* as they came */
 };
 
-struct settlings *settlings_new(struct name_queue *turns, size_t at_once, size_t most,
-                                settlings_fn *fn, void *arg)
+struct dirty_turns *dirty_turns_new(struct name_queue *turns, size_t at_once, size_t most,
+                                    dirty_turns_fn *fn, void *arg)
 {
-    struct settlings *s = xcalloc(1, sizeof *s);
-    *s = (struct settlings){.turns = turns, .at_once = at_once, .most = most, .fn = fn, .arg = arg};
+    struct dirty_turns *s = xcalloc(1, sizeof *s);
+    *s = (struct dirty_turns){
+        .turns = turns, .at_once = at_once, .most = most, .fn = fn, .arg = arg};
     pthread_mutex_init(&s->lock, NULL);
     return s;
 }
 
-void settlings_free(struct settlings *s)
+void dirty_turns_free(struct dirty_turns *s)
 {
     if (s == NULL)
         return;
@@ -49,7 +50,7 @@ void settlings_free(struct settlings *s)
 static void run(void *arg);
 
 /* Under the lock.  Where no turn is to be had the next one who comes or ends tries again. */
-static void begin_more(struct settlings *s)
+static void begin_more(struct dirty_turns *s)
 {
     int code = 0;
     for (struct settling *g = s->first; g != NULL && code == 0 && s->begun < s->at_once;
@@ -65,7 +66,7 @@ static void begin_more(struct settlings *s)
 static void run(void *arg)
 {
     struct settling *g = arg;
-    struct settlings *s = g->all;
+    struct dirty_turns *s = g->all;
     s->fn(s->arg, g->bucket_id, g->name);
     pthread_mutex_lock(&s->lock);
     struct settling **at = &s->first;
@@ -79,7 +80,7 @@ static void run(void *arg)
     free(g);
 }
 
-static struct settling *settling_new(struct settlings *s, uint64_t bucket_id, const char *name)
+static struct settling *settling_new(struct dirty_turns *s, uint64_t bucket_id, const char *name)
 {
     size_t len = strlen(name);
     struct settling *g = xcalloc(1, sizeof *g + len + 1);
@@ -90,7 +91,7 @@ static struct settling *settling_new(struct settlings *s, uint64_t bucket_id, co
 }
 
 /* Under the lock. */
-static int take(struct settlings *s, uint64_t bucket_id, const char *name, struct error *err)
+static int take(struct dirty_turns *s, uint64_t bucket_id, const char *name, struct error *err)
 {
     struct settling **at = &s->first;
     while (*at != NULL && ((*at)->bucket_id != bucket_id || strcmp((*at)->name, name) != 0))
@@ -104,7 +105,7 @@ static int take(struct settlings *s, uint64_t bucket_id, const char *name, struc
     return 0;
 }
 
-int settlings_want(struct settlings *s, uint64_t bucket_id, const char *name, struct error *err)
+int dirty_turns_want(struct dirty_turns *s, uint64_t bucket_id, const char *name, struct error *err)
 {
     pthread_mutex_lock(&s->lock);
     int code = take(s, bucket_id, name, err);

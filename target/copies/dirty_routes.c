@@ -1,11 +1,11 @@
-/* What other owners ask about many names (settle.h). */
-#include "target/copies/settle.h"
+/* What other owners ask about many names (dirty_worker.h). */
+#include "target/copies/dirty_worker.h"
 
 #include <assert.h>
 #include <string.h>
 #include <xxhash.h>
 
-#include "cluster/placement/lower.h"
+#include "cluster/placement/copies_reduce.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "target/node/call.h"
@@ -18,7 +18,7 @@
 #include "target/store/quarantine.h"
 #include "target/copies/repair_wanted.h"
 #include "target/node/target.h"
-#include "target/copies/unsettled.h"
+#include "target/copies/dirty.h"
 
 #define ASKED_MAGIC 0x0b1ec751
 
@@ -26,14 +26,14 @@ struct asked {
     unsigned magic;
     struct http_request *req;
     struct target *target;
-    enum settle_question question;
+    enum dirty_question question;
     const char *data;
     size_t len;
 };
 
 /* By version, content and rank, as a comparison would decide (plan.h): what is not needed here is
  * held. */
-static bool is_held(struct target *t, const struct unsettled_name *n, const char *name)
+static bool is_held(struct target *t, const struct dirty_name *n, const char *name)
 {
     struct object_held held;
     const struct object_held wanted = {.found = true,
@@ -53,17 +53,17 @@ static bool is_settled(struct target *t, const struct cluster_state *s, uint64_t
 {
     struct owners o;
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
-    const struct unsettled_name wanted = {.bucket_id = bucket_id, .version = *v};
+    const struct dirty_name wanted = {.bucket_id = bucket_id, .version = *v};
     if (b == NULL)
         return true;
     owners_of(s, b, name, &o);
     return o.acting != NULL && strcmp(o.acting->id, t->id) == 0 && o.awaited == NULL &&
            copies_is_let_in(t, s) && !owners_must_compare(s, &o) && is_held(t, &wanted, name) &&
-           !unsettled_has(t->copies->unsettled, bucket_id, name);
+           !dirty_has(t->copies->dirty, bucket_id, name);
 }
 
 /* Of an earlier build's question there is none. */
-static int parse_content(json_t *item, struct unsettled_name *out, struct error *err)
+static int parse_content(json_t *item, struct dirty_name *out, struct error *err)
 {
     const char *type = NULL, *hex = NULL;
     enum checksum_type kind;
@@ -78,8 +78,7 @@ static int parse_content(json_t *item, struct unsettled_name *out, struct error 
     return kind == CHECKSUM_NONE ? 0 : checksum_parse(kind, hex, &out->checksum, err);
 }
 
-static int parse_item(json_t *item, struct unsettled_name *out, const char **name,
-                      struct error *err)
+static int parse_item(json_t *item, struct dirty_name *out, const char **name, struct error *err)
 {
     const char *version = NULL;
     int code = json_need_u64(item, "", "bucket", &out->bucket_id, err);
@@ -99,20 +98,20 @@ static int parse_item(json_t *item, struct unsettled_name *out, const char **nam
 static int look_at(const struct asked *a, const struct cluster_state *s, json_t *item, bool *yes,
                    struct error *err)
 {
-    struct unsettled_name n = {.rank = 0};
+    struct dirty_name n = {.rank = 0};
     const char *name = NULL;
     int code = parse_item(item, &n, &name, err);
     if (code != 0)
         return code;
-    if (a->question == SETTLE_DOUBTED) {
+    if (a->question == DIRTY_DOUBTED) {
         repair_wanted(a->target, n.bucket_id, name);
         return 0;
     }
-    if (a->question == SETTLE_IS_HELD)
+    if (a->question == DIRTY_IS_HELD)
         *yes = is_held(a->target, &n, name);
-    else if (a->question == SETTLE_IS_SETTLED)
+    else if (a->question == DIRTY_IS_SETTLED)
         *yes = is_settled(a->target, s, n.bucket_id, name, &n.version);
-    if (!*yes && a->question != SETTLE_IS_HELD)
+    if (!*yes && a->question != DIRTY_IS_HELD)
         (void)copies_settle(a->target, n.bucket_id, name, NULL); /* or when it is asked again */
     return 0;
 }
@@ -122,7 +121,7 @@ static int look_at(const struct asked *a, const struct cluster_state *s, json_t 
 static int check_not_behind(const struct asked *a, struct error *err)
 {
     bool ahead = false;
-    if (a->question != SETTLE_IS_HELD)
+    if (a->question != DIRTY_IS_HELD)
         return 0;
     int code = sender_is_ahead(a->req, &ahead, err);
     if (code == 0 && ahead)
@@ -177,7 +176,7 @@ static void answer(void *arg)
         return;
     }
     _cleanup_json_ json_t *reply =
-        a->question == SETTLE_LOSS ? loss_of(a->target) : json_pack("{sO}", "settled", list);
+        a->question == DIRTY_LOSS ? loss_of(a->target) : json_pack("{sO}", "settled", list);
     http_reply_json(a->req, 200, reply);
 }
 
@@ -188,8 +187,8 @@ static void answer_body(struct http_request *req, const char *data, size_t len)
     *a = (struct asked){
         .magic = ASKED_MAGIC, .req = req, .target = http_user(req), .data = data, .len = len};
     bool ahead = false;
-    int code = settle_question_parse(http_query(req, "question"), &a->question, &err);
-    if (code == 0 && a->question == SETTLE_IS_HELD)
+    int code = dirty_question_parse(http_query(req, "question"), &a->question, &err);
+    if (code == 0 && a->question == DIRTY_IS_HELD)
         code = sender_is_ahead(req, &ahead, &err);
     if (code == 0 && ahead)
         member_refresh(a->target->member, http_query(req, "dfcv"), answer, a);
@@ -201,10 +200,10 @@ static void answer_body(struct http_request *req, const char *data, size_t len)
 
 static void settled_begin(struct http_request *req)
 {
-    http_collect_body(req, SETTLE_BODY_MAX, answer_body);
+    http_collect_body(req, DIRTY_BODY_MAX, answer_body);
 }
 
-const struct http_route settle_routes[] = {
+const struct http_route dirty_routes[] = {
     {.name = "copies_settled",
      .method = HTTP_POST,
      .pattern = "/v1/settled",

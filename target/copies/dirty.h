@@ -6,7 +6,7 @@
  *   settle(v)   all owners have v, or more
  *
  * While a name is marked its acting owner answers nothing from what it has alone (copies.h), and
- * the marks are worked off (settle.h).  Any thread. */
+ * the marks are worked off (dirty_worker.h).  Any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,27 +17,26 @@
 #include "common/cleanup.h"
 #include "target/format/version.h"
 
-struct unsettled;
+struct dirty;
 
-struct unsettled *unsettled_new(void);
-void unsettled_free(struct unsettled *u); /* NULL is fine */
-DEFINE_CLEANUP(struct unsettled, unsettled_free);
+struct dirty *dirty_new(void);
+void dirty_free(struct dirty *u); /* NULL is fine */
+DEFINE_CLEANUP(struct dirty, dirty_free);
 
 /* Of several marks of a name the greatest version stays, and the first time. */
-void unsettled_mark(struct unsettled *u, uint64_t bucket_id, const char *name,
-                    const struct version *v, uint64_t now_ms);
-bool unsettled_has(struct unsettled *u, uint64_t bucket_id, const char *name);
+void dirty_mark(struct dirty *u, uint64_t bucket_id, const char *name, const struct version *v,
+                uint64_t now_ms);
+bool dirty_has(struct dirty *u, uint64_t bucket_id, const char *name);
 /* Up to which version is it marked?  Unmarked: none (the least), and false. */
-bool unsettled_upto(struct unsettled *u, uint64_t bucket_id, const char *name, struct version *out);
+bool dirty_upto(struct dirty *u, uint64_t bucket_id, const char *name, struct version *out);
 /* Unless it was marked with a greater one since. */
-void unsettled_settle(struct unsettled *u, uint64_t bucket_id, const char *name,
-                      const struct version *v);
-size_t unsettled_count(struct unsettled *u);
+void dirty_clear(struct dirty *u, uint64_t bucket_id, const char *name, const struct version *v);
+size_t dirty_count(struct dirty *u);
 
-struct unsettled_name {
+struct dirty_name {
     uint64_t bucket_id;
     struct version version;
-    /* 0, or settle_ask() asks for this version with at least this rank (attr_rank.h), … */
+    /* 0, or dirty_ask() asks for this version with at least this rank (attr_rank.h), … */
     uint64_t rank;
     /* … and of this content, or of that which stays (plan.h). */
     bool has_content;
@@ -46,5 +45,5 @@ struct unsettled_name {
     char *name; /* the caller's to free */
 };
 /* At most `most` of those that were marked, or given by this, up to before_ms. */
-size_t unsettled_due(struct unsettled *u, uint64_t before_ms, uint64_t now_ms,
-                     struct unsettled_name *out, size_t most);
+size_t dirty_due(struct dirty *u, uint64_t before_ms, uint64_t now_ms, struct dirty_name *out,
+                 size_t most);

@@ -17,7 +17,7 @@ struct version;
 
 /* Is the call to be served here in place of this reply?  `wanted`: the version that owners were
  * compared for, or NULL; `sent`: the reply's Dfc-Version, or NULL.  Pure. */
-bool through_is_gone(const struct version *wanted, int status, const char *sent);
+bool read_through_is_gone(const struct version *wanted, int status, const char *sent);
 
 /* Replies; any thread. */
-void through_begin(struct object_call *call, const struct earlier_answer *from);
+void read_through_begin(struct object_call *call, const struct earlier_answer *from);

@@ -1,4 +1,4 @@
-#include "target/slices/mend.h"
+#include "target/slices/slice_repair.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ struct wanted {
     char name[];
 };
 
-struct ec_mender {
+struct slice_repair {
     struct target *target;
     struct job_stop *stop;
     pthread_t thread;
@@ -44,12 +44,12 @@ struct ec_mender {
 
 /* --- the names -------------------------------------------------------------------------------- */
 
-static struct wanted *find(const struct ec_mender *m, uint64_t bucket_id, const char *name)
+static struct wanted *find(const struct slice_repair *m, uint64_t bucket_id, const char *name)
 {
     return (struct wanted *)name_table_find(&m->names, bucket_id, name);
 }
 
-static void append(struct ec_mender *m, struct wanted *w)
+static void append(struct slice_repair *m, struct wanted *w)
 {
     w->next = NULL;
     *m->last = w;
@@ -58,7 +58,7 @@ static void append(struct ec_mender *m, struct wanted *w)
     m->count++;
 }
 
-static struct wanted *take_first(struct ec_mender *m)
+static struct wanted *take_first(struct slice_repair *m)
 {
     struct wanted *w = m->first;
     m->first = w->next;
@@ -69,9 +69,9 @@ static struct wanted *take_first(struct ec_mender *m)
     return w;
 }
 
-void ec_mend_want(struct target *t, uint64_t bucket_id, const char *name, ec_mask damaged)
+void slice_repair_want(struct target *t, uint64_t bucket_id, const char *name, ec_mask damaged)
 {
-    struct ec_mender *m = t->ec->mender;
+    struct slice_repair *m = t->ec->repair;
     pthread_mutex_lock(&m->lock);
     struct wanted *w = find(m, bucket_id, name);
     if (w == NULL && m->count < MOST) {
@@ -92,13 +92,13 @@ void ec_mend_slice(struct target *t, uint64_t slices_bucket_id, const char *slic
     int code = object_head(t->store, slices_bucket_id, slice, &o, &err);
     const char *object = ec_slice_object(&o.attr);
     if (code == E_CORRUPT && object != NULL) /* what is in its place has its attribute */
-        ec_mend_want(t, ec_bucket_of_slices(slices_bucket_id), object, 0);
+        slice_repair_want(t, ec_bucket_of_slices(slices_bucket_id), object, 0);
     else if (code != 0)
         log_warn("slice left to the next repair", lstr("slice", slice), lerr(&err));
 }
 
 /* The first that is due; NULL: none. */
-static struct wanted *take_due(struct ec_mender *m)
+static struct wanted *take_due(struct slice_repair *m)
 {
     struct wanted *w = NULL;
     pthread_mutex_lock(&m->lock);
@@ -109,7 +109,7 @@ static struct wanted *take_due(struct ec_mender *m)
 }
 
 /* Unless somebody has found it again meanwhile. */
-static void put_back(struct ec_mender *m, struct wanted *w)
+static void put_back(struct slice_repair *m, struct wanted *w)
 {
     pthread_mutex_lock(&m->lock);
     struct wanted *again = find(m, w->bucket_id, w->name);
@@ -125,7 +125,7 @@ static void put_back(struct ec_mender *m, struct wanted *w)
 
 /* --- one of them ------------------------------------------------------------------------------ */
 
-static int tell(struct ec_mender *m, const struct node *acting, const struct wanted *w,
+static int tell(struct slice_repair *m, const struct node *acting, const struct wanted *w,
                 struct error *err)
 {
     struct buf url = BUF_INIT;
@@ -137,7 +137,7 @@ static int tell(struct ec_mender *m, const struct node *acting, const struct wan
     return code;
 }
 
-static int mend_here(struct ec_mender *m, const struct cluster_state *s, const struct wanted *w,
+static int mend_here(struct slice_repair *m, const struct cluster_state *s, const struct wanted *w,
                      struct error *err)
 {
     struct ec_repaired done;
@@ -156,7 +156,7 @@ static int mend_here(struct ec_mender *m, const struct cluster_state *s, const s
     return code;
 }
 
-static int mend(struct ec_mender *m, const struct wanted *w, struct error *err)
+static int mend(struct slice_repair *m, const struct wanted *w, struct error *err)
 {
     struct owners owners;
     _cleanup_state_ const struct cluster_state *s = state_current(m->target->state);
@@ -170,7 +170,7 @@ static int mend(struct ec_mender *m, const struct wanted *w, struct error *err)
                                                          : tell(m, owners.acting, w, err);
 }
 
-static void work_off(struct ec_mender *m)
+static void work_off(struct slice_repair *m)
 {
     struct wanted *w;
     while (!m->stop->wanted && (w = take_due(m)) != NULL) {
@@ -186,9 +186,9 @@ static void work_off(struct ec_mender *m)
     }
 }
 
-static void *mender_main(void *arg)
+static void *read_repair_main(void *arg)
 {
-    struct ec_mender *m = arg;
+    struct slice_repair *m = arg;
     while (job_stop_pause(m->stop, TICK_MS))
         work_off(m);
     return NULL;
@@ -196,22 +196,22 @@ static void *mender_main(void *arg)
 
 /* --- its life --------------------------------------------------------------------------------- */
 
-int ec_mender_new(struct target *t, struct job_stop *stop, struct ec_mender **out,
-                  struct error *err)
+int slice_repair_new(struct target *t, struct job_stop *stop, struct slice_repair **out,
+                     struct error *err)
 {
-    struct ec_mender *m = xcalloc(1, sizeof *m);
+    struct slice_repair *m = xcalloc(1, sizeof *m);
     *out = m;
     m->target = t;
     m->stop = stop;
     m->last = &m->first;
     name_table_init(&m->names, SLOTS);
     pthread_mutex_init(&m->lock, NULL);
-    int code = thread_start("slices-mend", mender_main, m, &m->thread, err);
+    int code = thread_start("slices-mend", read_repair_main, m, &m->thread, err);
     m->runs = code == 0;
     return code;
 }
 
-void ec_mender_free(struct ec_mender *m)
+void slice_repair_free(struct slice_repair *m)
 {
     if (m == NULL)
         return;
@@ -240,7 +240,7 @@ static void told_begin(struct http_request *req)
         http_reply_error(req, &err);
         return;
     }
-    ec_mend_want(http_user(req), id, object, 0);
+    slice_repair_want(http_user(req), id, object, 0);
     http_reply_empty(req, 204);
 }
 

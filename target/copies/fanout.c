@@ -1,4 +1,4 @@
-#include "target/copies/fan.h"
+#include "target/copies/fanout.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ enum { PIPE_BYTES = 256 << 10 };
 
 /* One other owner. */
 struct branch {
-    struct fan *fan;
+    struct fanout *fanout;
     const struct node *node;
     char *url;
     struct bpipe *pipe; /* NULL for an empty body */
@@ -32,7 +32,7 @@ struct branch {
     uint64_t size;
 };
 
-struct fan {
+struct fanout {
     struct target *target;
     const struct cluster_state *state;
     uint64_t bucket_id;
@@ -48,12 +48,12 @@ struct fan {
     void *arg;
 };
 
-const char *fan_stage(const struct fan *f)
+const char *fanout_stage(const struct fanout *f)
 {
     return f->stage;
 }
 
-bool fan_has(const struct fan *f, const char *node_id)
+bool fanout_has(const struct fanout *f, const char *node_id)
 {
     for (size_t i = 0; i < f->count; i++) {
         if (strcmp(f->branches[i].node->id, node_id) == 0)
@@ -62,14 +62,14 @@ bool fan_has(const struct fan *f, const char *node_id)
     return false;
 }
 
-void fan_keep(struct fan *f)
+void fanout_keep(struct fanout *f)
 {
     f->keep = true;
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void fan_free(struct fan *f)
+static void fanout_free(struct fanout *f)
 {
     for (size_t i = 0; i < f->count; i++) {
         bpipe_unref(f->branches[i].pipe);
@@ -81,10 +81,10 @@ static void fan_free(struct fan *f)
     free(f);
 }
 
-static void drop_ref(struct fan *f)
+static void drop_ref(struct fanout *f)
 {
     if (atomic_fetch_sub(&f->refs, 1) == 1)
-        fan_free(f);
+        fanout_free(f);
 }
 
 static void dropped(void *arg, struct http_result *r)
@@ -93,7 +93,7 @@ static void dropped(void *arg, struct http_result *r)
     drop_ref(arg);
 }
 
-static void drop_stage(struct fan *f, const struct branch *b)
+static void drop_stage(struct fanout *f, const struct branch *b)
 {
     _cleanup_free_ char *url = staged_url(b->node, f->bucket_id, f->name, f->state, f->stage);
     const struct http_call call = {.method = HTTP_DELETE,
@@ -104,13 +104,13 @@ static void drop_stage(struct fan *f, const struct branch *b)
     http_call_start(f->target->data_client, &call, dropped, f);
 }
 
-void fan_unref(struct fan *f)
+void fanout_unref(struct fanout *f)
 {
     struct error gone;
     if (f == NULL)
         return;
     error_set(&gone, E_CANCELLED, "the upload was given up");
-    fan_finish(f, &gone);
+    fanout_finish(f, &gone);
     for (size_t i = 0; i < f->count && !f->keep; i++)
         drop_stage(f, &f->branches[i]);
     drop_ref(f);
@@ -138,7 +138,7 @@ static int staged_of(struct branch *b, struct buf *body, struct error *err)
 static void staged_there(void *arg, struct http_result *r)
 {
     struct branch *b = arg;
-    struct fan *f = b->fan;
+    struct fanout *f = b->fanout;
     void (*fn)(void *) = NULL;
     if (http_result_error(r, b->url, &b->err) == 0 && staged_of(b, &r->body, &b->err) == 0)
         b->err = ERROR_INIT;
@@ -152,7 +152,7 @@ static void staged_there(void *arg, struct http_result *r)
     drop_ref(f);
 }
 
-static void put_lines(struct header_lines *h, const struct fan_spec *spec, const char *stage)
+static void put_lines(struct header_lines *h, const struct fanout_spec *spec, const char *stage)
 {
     const struct attr a = {.meta = spec->meta, .meta_len = spec->meta_len};
     size_t pos = 0;
@@ -166,7 +166,7 @@ static void put_lines(struct header_lines *h, const struct fan_spec *spec, const
         header_lines_meta(h, name, value);
 }
 
-static void start(struct fan *f, struct branch *b, const struct fan_spec *spec,
+static void start(struct fanout *f, struct branch *b, const struct fanout_spec *spec,
                   const char *const *lines)
 {
     struct http_call call = {.method = HTTP_PUT, .node = b->node->id, .headers = lines};
@@ -181,9 +181,9 @@ static void start(struct fan *f, struct branch *b, const struct fan_spec *spec,
     http_call_start(f->target->data_client, &call, staged_there, b);
 }
 
-struct fan *fan_new(const struct fan_spec *spec)
+struct fanout *fanout_new(const struct fanout_spec *spec)
 {
-    struct fan *f = xcalloc(1, sizeof *f);
+    struct fanout *f = xcalloc(1, sizeof *f);
     f->target = spec->target;
     f->state = state_ref(spec->state);
     f->bucket_id = spec->bucket->id;
@@ -197,7 +197,7 @@ struct fan *fan_new(const struct fan_spec *spec)
     header_lines_begin(&h);
     put_lines(&h, spec, f->stage);
     for (size_t i = 0; i < f->count; i++) {
-        f->branches[i].fan = f;
+        f->branches[i].fanout = f;
         f->branches[i].node = spec->others[i];
         start(f, &f->branches[i], spec, h.lines);
     }
@@ -218,7 +218,7 @@ static void branch_take(struct branch *b, const char *data, size_t len)
         b->failed = taken != BPIPE_AGAIN;
 }
 
-size_t fan_take(struct fan *f, const char *data, size_t len)
+size_t fanout_take(struct fanout *f, const char *data, size_t len)
 {
     size_t all = len;
     for (size_t i = 0; i < f->count; i++) {
@@ -234,7 +234,7 @@ size_t fan_take(struct fan *f, const char *data, size_t len)
     return all;
 }
 
-void fan_finish(struct fan *f, const struct error *why)
+void fanout_finish(struct fanout *f, const struct error *why)
 {
     for (size_t i = 0; i < f->count; i++) {
         struct bpipe *pipe = f->branches[i].pipe;
@@ -247,7 +247,7 @@ void fan_finish(struct fan *f, const struct error *why)
     }
 }
 
-void fan_await(struct fan *f, void (*fn)(void *arg), void *arg)
+void fanout_await(struct fanout *f, void (*fn)(void *arg), void *arg)
 {
     pthread_mutex_lock(&f->lock);
     bool over = f->pending == 0;
@@ -279,7 +279,7 @@ static int branch_check(const struct branch *b, const struct attr *a, struct err
     return 0;
 }
 
-int fan_check(const struct fan *f, const struct attr *a, struct error *err)
+int fanout_check(const struct fanout *f, const struct attr *a, struct error *err)
 {
     int code = 0;
     for (size_t i = 0; i < f->count && code == 0; i++)
@@ -287,8 +287,8 @@ int fan_check(const struct fan *f, const struct attr *a, struct error *err)
     return code;
 }
 
-int fan_check_node(const struct fan *f, const char *node_id, const struct attr *a,
-                   struct error *err)
+int fanout_check_node(const struct fanout *f, const char *node_id, const struct attr *a,
+                      struct error *err)
 {
     for (size_t i = 0; i < f->count; i++) {
         if (strcmp(f->branches[i].node->id, node_id) == 0)

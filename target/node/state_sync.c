@@ -1,4 +1,4 @@
-#include "target/node/keeper.h"
+#include "target/node/state_sync.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,10 +11,10 @@
 #include "target/disk/state_file.h"
 #include "target/disk/boot_id.h"
 
-struct keeper {
+struct state_sync {
     struct mountpaths *mountpaths;
     const char *target_id; /* not copied */
-    struct keeper_hooks hooks;
+    struct state_sync_hooks hooks;
     struct state_holder *holder;
     pthread_mutex_t turn; /* of who takes a state; nothing else is locked before it */
     bool told;            /* of one that came; in turn */
@@ -25,20 +25,21 @@ struct keeper {
     atomic_ullong owners_term, owners_version;
 };
 
-static void set_placement(struct keeper *k, const struct cluster_state *s)
+static void set_placement(struct state_sync *k, const struct cluster_state *s)
 {
     atomic_store(&k->placement_version, s->version);
     atomic_store(&k->placement_term, s->term);
 }
 
-static void set_owners(struct keeper *k, const struct cluster_state *s)
+static void set_owners(struct state_sync *k, const struct cluster_state *s)
 {
     atomic_store(&k->owners_version, s->version);
     atomic_store(&k->owners_term, s->term);
 }
 
-int keeper_new(struct mountpaths *m, const char *target_id, const struct keeper_hooks *hooks,
-               struct keeper **out, struct state_holder **holder, struct error *err)
+int state_sync_new(struct mountpaths *m, const char *target_id,
+                   const struct state_sync_hooks *hooks, struct state_sync **out,
+                   struct state_holder **holder, struct error *err)
 {
     struct cluster_state *saved = NULL;
     int code = state_file_load(m, &saved, err);
@@ -46,7 +47,7 @@ int keeper_new(struct mountpaths *m, const char *target_id, const struct keeper_
         return code;
     if (saved == NULL)
         saved = state_new(mountpaths_cluster(m));
-    struct keeper *k = xcalloc(1, sizeof *k);
+    struct state_sync *k = xcalloc(1, sizeof *k);
     k->mountpaths = m;
     k->target_id = target_id;
     k->hooks = *hooks;
@@ -59,7 +60,7 @@ int keeper_new(struct mountpaths *m, const char *target_id, const struct keeper_
     return 0;
 }
 
-void keeper_free(struct keeper *k)
+void state_sync_free(struct state_sync *k)
 {
     if (k == NULL)
         return;
@@ -68,33 +69,33 @@ void keeper_free(struct keeper *k)
     free(k);
 }
 
-void keeper_quiet(struct keeper *k)
+void state_sync_quiet(struct state_sync *k)
 {
     pthread_mutex_lock(&k->turn);
     k->quiet = true;
     pthread_mutex_unlock(&k->turn);
 }
 
-bool keeper_has_state(struct keeper *k)
+bool state_sync_has_state(struct state_sync *k)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(k->holder);
     return s->version > 0;
 }
 
-void keeper_placement(struct keeper *k, uint64_t *term, uint64_t *version)
+void state_sync_placement(struct state_sync *k, uint64_t *term, uint64_t *version)
 {
     *term = atomic_load(&k->placement_term);
     *version = atomic_load(&k->placement_version);
 }
 
-void keeper_owners(struct keeper *k, uint64_t *term, uint64_t *version)
+void state_sync_owners(struct state_sync *k, uint64_t *term, uint64_t *version)
 {
     *term = atomic_load(&k->owners_term);
     *version = atomic_load(&k->owners_version);
 }
 
 /* The first state that it takes in says whose the mountpaths are. */
-static int belong_to(struct keeper *k, const struct cluster_state *s, struct error *err)
+static int belong_to(struct state_sync *k, const struct cluster_state *s, struct error *err)
 {
     const char *ours = mountpaths_cluster(k->mountpaths);
     return *ours == '\0' ? mountpaths_set_cluster(k->mountpaths, s->cluster_id, err) : 0;
@@ -105,7 +106,7 @@ static bool places_alike(const struct cluster_state *a, const struct cluster_sta
     return a->smap.version == b->smap.version && a->bmd.version == b->bmd.version;
 }
 
-static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct error *err)
+static int take_in_turn(struct state_sync *k, const struct cluster_state *s, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *old = state_current(k->holder);
     bool newer;
@@ -132,7 +133,7 @@ static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct 
     return 0;
 }
 
-void keeper_tell_again(struct keeper *k)
+void state_sync_tell_again(struct state_sync *k)
 {
     pthread_mutex_lock(&k->turn);
     _cleanup_state_ const struct cluster_state *s = state_current(k->holder);
@@ -141,7 +142,7 @@ void keeper_tell_again(struct keeper *k)
     pthread_mutex_unlock(&k->turn);
 }
 
-int keeper_take(struct keeper *k, const struct cluster_state *s, struct error *err)
+int state_sync_take(struct state_sync *k, const struct cluster_state *s, struct error *err)
 {
     pthread_mutex_lock(&k->turn);
     int code = take_in_turn(k, s, err);
@@ -149,7 +150,7 @@ int keeper_take(struct keeper *k, const struct cluster_state *s, struct error *e
     return code;
 }
 
-int keeper_take_json(struct keeper *k, const char *text, size_t len, struct error *err)
+int state_sync_take_json(struct state_sync *k, const char *text, size_t len, struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
     struct cluster_state *s = NULL;
@@ -157,12 +158,12 @@ int keeper_take_json(struct keeper *k, const char *text, size_t len, struct erro
     if (code == 0)
         code = state_from_json(doc, &s, err);
     if (code == 0)
-        code = keeper_take(k, s, err);
+        code = state_sync_take(k, s, err);
     state_unref(s);
     return code;
 }
 
-int keeper_renew_json(struct keeper *k, const char *text, size_t len, struct error *err)
+int state_sync_renew_json(struct state_sync *k, const char *text, size_t len, struct error *err)
 {
-    return keeper_has_state(k) ? keeper_take_json(k, text, len, err) : 0;
+    return state_sync_has_state(k) ? state_sync_take_json(k, text, len, err) : 0;
 }

@@ -8,26 +8,27 @@
  *      │                                                      which its disk does not say
  *      ▼
  *   lacking   what is damaged was moved aside (quarantine.h); the owner that acts for the name is
- *      │      told, and brings what the name stands for to all (settle.h), now and every 3 s
+ *      │      told, and brings what the name stands for to all (dirty_worker.h), now and every 3 s
  *      ├─▶ it is here                                         mended
  *      └─▶ nobody gives it for a minute                       left to the next scrub or repair
  *
- * The names are in memory, as many as MEND_MOST; who is one too many is found by the next scrub.
+ * The names are in memory, as many as READ_REPAIR_MOST; who is one too many is found by the next
+ * scrub.
  *
- * A thread of its own, which also looks after what is lost (losses.h). */
+ * A thread of its own, which also looks after what is lost (unrecoverable.h). */
 #pragma once
 
 #include <stdint.h>
 
 #include "common/error.h"
 
-enum { MEND_MOST = 100000 };
+enum { READ_REPAIR_MOST = 100000 };
 
-struct mender;
+struct read_repair;
 struct target;
 
-int mender_new(struct target *t, struct mender **out, struct error *err);
-void mender_free(struct mender *m); /* NULL is fine; after copies_stop() */
+int read_repair_new(struct target *t, struct read_repair **out, struct error *err);
+void read_repair_free(struct read_repair *m); /* NULL is fine; after copies_stop() */
 
 /* Any thread; does not wait. */
-void mender_doubt(struct mender *m, uint64_t bucket_id, const char *name);
+void read_repair_doubt(struct read_repair *m, uint64_t bucket_id, const char *name);

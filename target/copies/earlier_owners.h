@@ -10,7 +10,7 @@
  * at its end (object_env.owns); from then on nobody but N writes the name.  Of all answers the
  * greatest version counts, a tombstone like an object.
  *
- *   GET, HEAD   what O has and N has not yet is read from O, through N (through.h)
+ *   GET, HEAD   what O has and N has not yet is read from O, through N (read_through.h)
  *   PUT         the new version is greater than the earlier one; conditions are asked of it
  *   DELETE      the tombstone is made here, and wins over what O has
  *
@@ -63,8 +63,8 @@ int earlier_ask_node(struct target *t, const struct cluster_state *s, const stru
                      struct error *err);
 
 /* Before the name is written, or what is in doubt is rolled forward: whoever owned it before
- * `copies` were lowered (cluster/placement/lower.h) knows of that, or is passed over, and so
- * answers no read of it any more.  Waits. */
+ * `copies` were lowered (cluster/placement/copies_reduce.h) knows of that, or is passed over, and
+ * so answers no read of it any more.  Waits. */
 int earlier_tell_former(struct target *t, const struct cluster_state *s, const struct bucket *b,
                         const char *name, struct error *err);
 
