@@ -2,7 +2,8 @@
  * the node hears from the primary whether the two agree (exposure_check_node()).
  *
  *   shut   the node begins with documents that have users, and no primary has taken it yet; or the
- *          primary refuses it, since one of the two asks for proof and the other does not
+ *          primary refuses it, since one of the two asks for proof and the other does not; or it
+ *          was elected itself, and documents that have users keep it from being the primary
  *   open   else
  *
  * While it is shut every call gets 503 not_ready, but for those that need no right (health). */

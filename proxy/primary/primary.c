@@ -44,10 +44,19 @@ static void start_parts(void *arg)
     publisher_state_changed(p->publisher);
 }
 
+/* Refused, it serves nobody what it has. */
+static int check_users(struct proxy *p, const struct cluster_state *s, struct error *err)
+{
+    int r = exposure_check_users(p->exposure, p->id, s->access.user_count, err);
+    if (r != 0)
+        exposure_gate_hear(p->gate, r);
+    return r;
+}
+
 int primary_begin(struct proxy *p, const struct primary_base *base, uint64_t revision,
                   struct error *err)
 {
-    int r = exposure_check_users(p->exposure, p->id, base->state->access.user_count, err);
+    int r = check_users(p, base->state, err);
     if (r == 0)
         r = proxy_client_new(p, p->loop, PROXY_CONNECTIONS_PER_HOST, &p->primary_client, err);
     if (r != 0)
