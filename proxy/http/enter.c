@@ -9,6 +9,9 @@
 
 static const char forwarded_header[] = "Dfc-Forwarded";
 
+/* Of one request by one proxy, each after a pause. */
+enum { PASSES_MOST = 10 };
+
 /* A gateway that stops answers whoever has reached it before its listener closes. */
 static bool leaves_as_gateway(struct proxy *p)
 {
@@ -113,23 +116,29 @@ int proxy_seek_primary(struct proxy *p, struct metastore_primary *out, bool *com
     return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary and knows none", p->id);
 }
 
-static bool is_in_list(const char *name, const char *list)
+static unsigned times_in_list(const char *name, const char *list)
 {
     size_t len = strlen(name);
+    unsigned times = 0;
     for (const char *at = list; (at = strstr(at, name)) != NULL; at += len) {
         bool begins = at == list || at[-1] == ' ' || at[-1] == ',';
-        if (begins && (at[len] == '\0' || at[len] == ','))
-            return true;
+        times += begins && (at[len] == '\0' || at[len] == ',');
     }
-    return false;
+    return times;
 }
 
-/* Each proxy passes a request on once: two that each take the other for the primary must not play
- * ball. */
-static bool has_passed_here(const struct proxy *p, struct http_request *req)
+/* How often has this proxy passed it on? */
+static unsigned passes(const struct proxy *p, struct http_request *req)
 {
     const char *passed = http_header_list(req, forwarded_header);
-    return passed != NULL && is_in_list(p->id, passed);
+    return passed != NULL ? times_in_list(p->id, passed) : 0;
+}
+
+/* Two proxies that each take the other for the primary must not play ball.  While another one is
+ * elected one of them is ahead of the other for a moment. */
+static bool may_pass(const struct proxy *p, unsigned passes_before)
+{
+    return passes_before < (p->is_shared ? PASSES_MOST : 1);
 }
 
 /* To a control listener, which knows no proofs of clients: for whom it is.  NULL: the operator. */
@@ -164,7 +173,8 @@ bool proxy_passed_to_primary(struct http_request *req)
         return true;
     if (answers_as_primary(p, req))
         return false;
-    if (has_passed_here(p, req)) {
+    unsigned before = passes(p, req);
+    if (!may_pass(p, before)) {
         struct error err;
         error_set(&err, E_NOT_PRIMARY, "proxy '%s' is not the primary any more; repeat it", p->id);
         proxy_reply_error(req, &err);
@@ -176,7 +186,7 @@ bool proxy_passed_to_primary(struct http_request *req)
     _cleanup_free_ char *forwarded = xprintf("%s: %s", forwarded_header, p->id);
     _cleanup_free_ char *user = between_nodes ? user_line(req) : NULL;
     const char *const headers[] = {forwarded, user, NULL};
-    relay_to_primary(p, req, path, !between_nodes, headers);
+    relay_to_primary(p, req, path, !between_nodes, headers, before > 0);
     return true;
 }
 

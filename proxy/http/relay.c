@@ -491,8 +491,14 @@ static void seek_primary(void *arg)
         no_primary(r, &err);
 }
 
+static void seek_later(void *arg)
+{
+    struct relay *r = arg;
+    relay_waits_add(r->proxy->relay_waits, &r->wait, seek_primary, r);
+}
+
 void relay_to_primary(struct proxy *p, struct http_request *req, const char *path, bool to_public,
-                      const char *const *headers)
+                      const char *const *headers, bool again)
 {
     struct relay *r = prepare(p, req, path, headers);
     if (r == NULL)
@@ -503,5 +509,5 @@ void relay_to_primary(struct proxy *p, struct http_request *req, const char *pat
     r->call.to_public = to_public;
     r->call.stall_timeout_ms = p->params.call_timeout;
     take_body(r, req);
-    loop_post(p->data_loop, seek_primary, r);
+    loop_post(p->data_loop, again ? seek_later : seek_primary, r);
 }

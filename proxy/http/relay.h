@@ -31,6 +31,7 @@ void relay_read(struct proxy *p, struct http_request *req, const char *url,
  * listener.  While another one is elected the request waits, for primary_wait at most.  When the
  * primary does not answer within call_timeout, or within overtaken_grace once another is the
  * primary (overtaken.h), the client gets 503, and is told whether a change is in doubt.  `headers`:
- * more lines "Name: value", up to NULL. */
+ * more lines "Name: value", up to NULL.  `again`: it has come back to this proxy, which pauses
+ * before it looks for the primary anew. */
 void relay_to_primary(struct proxy *p, struct http_request *req, const char *path, bool to_public,
-                      const char *const *headers);
+                      const char *const *headers, bool again);

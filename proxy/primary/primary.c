@@ -2,6 +2,7 @@
 
 #include "access/exposure_gate.h"
 #include "common/clock.h"
+#include "common/fault.h"
 #include "common/mem.h"
 #include "proxy/primary/job_glue.h"
 #include "proxy/primary/members.h"
@@ -56,6 +57,9 @@ static int check_users(struct proxy *p, const struct cluster_state *s, struct er
 int primary_begin(struct proxy *p, const struct primary_base *base, uint64_t revision,
                   struct error *err)
 {
+    int errnum = fault_errno("primary.begin");
+    if (errnum != 0)
+        return error_errno(err, errnum, "begin as primary");
     int r = check_users(p, base->state, err);
     if (r == 0)
         r = proxy_client_new(p, p->loop, PROXY_CONNECTIONS_PER_HOST, &p->primary_client, err);
