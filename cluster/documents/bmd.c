@@ -30,6 +30,12 @@ const struct bucket *bmd_bucket_by_id(const struct bmd *b, uint64_t id)
     return NULL;
 }
 
+bool bmd_has_quota(const struct bmd *b, uint64_t id)
+{
+    const struct bucket *bucket = bmd_bucket_by_id(b, id);
+    return bucket != NULL && bucket_props_have_quota(&bucket->props);
+}
+
 bool bucket_has_copies(const struct bucket *b)
 {
     return b->props.copies > 1 || bucket_has_surplus(b);

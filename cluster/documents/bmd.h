@@ -37,8 +37,9 @@ struct bmd {
 
 const struct bucket *bmd_bucket(const struct bmd *b, const char *name); /* or NULL */
 const struct bucket *bmd_bucket_by_id(const struct bmd *b, uint64_t id);
-/* May targets have copies of it that they do not own any more?  cluster/placement/copies_reduce.h
- * */
+bool bmd_has_quota(const struct bmd *b, uint64_t id); /* is there such a bucket, with a quota? */
+/* May targets have copies of it that they do not own any more (cluster/placement/copies_reduce.h)?
+ */
 static inline bool bucket_has_surplus(const struct bucket *b)
 {
     return b->lowered_from > 0;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/id_rows.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 
@@ -30,55 +31,33 @@ struct quota_sums {
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-/* The first row that is not before. */
-static size_t place_of(const struct table *t, uint64_t bucket_id)
+static const struct row *find_row(const struct table *t, uint64_t bucket_id)
 {
-    size_t low = 0, high = t->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->rows[middle].bucket_id < bucket_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static bool has_row(const struct table *t, uint64_t bucket_id)
-{
-    size_t at = place_of(t, bucket_id);
-    return at < t->count && t->rows[at].bucket_id == bucket_id;
+    bool found;
+    size_t at = id_rows_place(t->rows, t->count, sizeof *t->rows, bucket_id, &found);
+    return found ? &t->rows[at] : NULL;
 }
 
 static struct quota_amount amount_in(const struct table *t, uint64_t bucket_id)
 {
-    return has_row(t, bucket_id) ? t->rows[place_of(t, bucket_id)].amount
-                                 : (struct quota_amount){0};
+    const struct row *row = find_row(t, bucket_id);
+    return row != NULL ? row->amount : (struct quota_amount){0};
 }
 
 static void set_amount(struct table *t, uint64_t bucket_id, struct quota_amount amount)
 {
-    size_t at = place_of(t, bucket_id);
-    if (at == t->count || t->rows[at].bucket_id != bucket_id) {
-        t->rows = xrealloc(t->rows, (t->count + 1) * sizeof *t->rows);
-        memmove(&t->rows[at + 1], &t->rows[at], (t->count - at) * sizeof *t->rows);
-        t->rows[at].bucket_id = bucket_id;
-        t->count++;
-    }
+    bool found;
+    size_t at = id_rows_place(t->rows, t->count, sizeof *t->rows, bucket_id, &found);
+    if (!found)
+        t->rows = id_rows_insert(t->rows, &t->count, sizeof *t->rows, at, bucket_id);
     t->rows[at].amount = amount;
-}
-
-static bool has_quota(const struct cluster_state *s, uint64_t bucket_id)
-{
-    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
-    return b != NULL && bucket_props_have_quota(&b->props);
 }
 
 static void drop_others(struct table *t, const struct cluster_state *s)
 {
     size_t kept = 0;
     for (size_t i = 0; i < t->count; i++) {
-        if (has_quota(s, t->rows[i].bucket_id))
+        if (bmd_has_quota(&s->bmd, t->rows[i].bucket_id))
             t->rows[kept++] = t->rows[i];
     }
     t->count = kept;
@@ -166,7 +145,7 @@ static int take_row(struct quota_sums *q, const struct cluster_state *s, struct 
         r = json_need_u64(doc, "quotas", "objects", &now.objects, err);
     if (r == 0)
         r = json_need_u64(doc, "quotas", "bytes", &now.bytes, err);
-    if (r == 0 && (has_row(&q->all, bucket_id) || has_quota(s, bucket_id)))
+    if (r == 0 && (find_row(&q->all, bucket_id) != NULL || bmd_has_quota(&s->bmd, bucket_id)))
         replace(q, n, bucket_id, now);
     return r;
 }

@@ -106,6 +106,5 @@ int copies_compare_wait(struct object_call *call, struct error *err);
  * target. */
 bool copies_keep_all(void *arg, const struct cluster_state *s);
 bool copies_keep_name(void *arg, uint64_t bucket_id, const char *name);
-/* Sees to it in the background that all owners have what the greatest of them has (dirty_turns.h).
- * */
+/* Sees to it in the background that all owners have the greatest version (dirty_turns.h). */
 int copies_settle(struct target *t, uint64_t bucket_id, const char *name, struct error *err);

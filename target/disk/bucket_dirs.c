@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "common/id_rows.h"
 #include "common/mem.h"
 #include "target/format/object_path.h"
 
@@ -34,25 +35,12 @@ void bucket_dirs_free(struct bucket_dirs *s)
     free(s);
 }
 
-/* Where it is, or would be. */
-static size_t place_of(const struct bucket_dirs *s, uint64_t bucket_id)
-{
-    size_t low = 0, high = s->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->entries[middle].bucket_id < bucket_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* NULL where there is none. */
 static struct entry *find(const struct bucket_dirs *s, uint64_t bucket_id)
 {
-    size_t at = place_of(s, bucket_id);
-    return at < s->count && s->entries[at].bucket_id == bucket_id ? &s->entries[at] : NULL;
+    bool found;
+    size_t at = id_rows_place(s->entries, s->count, sizeof *s->entries, bucket_id, &found);
+    return found ? &s->entries[at] : NULL;
 }
 
 static uint64_t bit_of(unsigned dir)
@@ -77,22 +65,19 @@ bool bucket_dirs_has_bucket(struct bucket_dirs *s, uint64_t bucket_id)
     return has;
 }
 
-static struct entry *insert(struct bucket_dirs *s, uint64_t bucket_id)
+static struct entry *make(struct bucket_dirs *s, uint64_t bucket_id)
 {
-    size_t at = place_of(s, bucket_id);
-    s->entries = xrealloc(s->entries, (s->count + 1) * sizeof *s->entries);
-    memmove(&s->entries[at + 1], &s->entries[at], (s->count - at) * sizeof *s->entries);
-    s->entries[at] = (struct entry){.bucket_id = bucket_id};
-    s->count++;
+    bool found;
+    size_t at = id_rows_place(s->entries, s->count, sizeof *s->entries, bucket_id, &found);
+    if (!found)
+        s->entries = id_rows_insert(s->entries, &s->count, sizeof *s->entries, at, bucket_id);
     return &s->entries[at];
 }
 
 void bucket_dirs_add(struct bucket_dirs *s, uint64_t bucket_id, unsigned dir)
 {
     pthread_rwlock_wrlock(&s->lock);
-    struct entry *e = find(s, bucket_id);
-    if (e == NULL)
-        e = insert(s, bucket_id);
+    struct entry *e = make(s, bucket_id);
     e->dirs[dir / WORD_BITS] |= bit_of(dir);
     pthread_rwlock_unlock(&s->lock);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/id_rows.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -60,42 +61,20 @@ void quotas_free(struct quotas *q)
 
 /* --- rows, with the lock ---------------------------------------------------------------------- */
 
-/* The first that is not before. */
-static size_t place_of(const struct quotas *q, uint64_t bucket_id)
-{
-    size_t low = 0, high = q->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (q->rows[middle].bucket_id < bucket_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static struct quota_ledger *find(const struct quotas *q, uint64_t bucket_id)
 {
-    size_t at = place_of(q, bucket_id);
-    return at < q->count && q->rows[at].bucket_id == bucket_id ? &q->rows[at].ledger : NULL;
+    bool found;
+    size_t at = id_rows_place(q->rows, q->count, sizeof *q->rows, bucket_id, &found);
+    return found ? &q->rows[at].ledger : NULL;
 }
 
 static struct quota_ledger *make(struct quotas *q, uint64_t bucket_id)
 {
-    size_t at = place_of(q, bucket_id);
-    if (at < q->count && q->rows[at].bucket_id == bucket_id)
-        return &q->rows[at].ledger;
-    q->rows = xrealloc(q->rows, (q->count + 1) * sizeof *q->rows);
-    memmove(&q->rows[at + 1], &q->rows[at], (q->count - at) * sizeof *q->rows);
-    q->rows[at] = (struct row){.bucket_id = bucket_id};
-    q->count++;
+    bool found;
+    size_t at = id_rows_place(q->rows, q->count, sizeof *q->rows, bucket_id, &found);
+    if (!found)
+        q->rows = id_rows_insert(q->rows, &q->count, sizeof *q->rows, at, bucket_id);
     return &q->rows[at].ledger;
-}
-
-static const struct bucket *with_quota(const struct cluster_state *s, uint64_t bucket_id)
-{
-    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
-    return b != NULL && bucket_props_have_quota(&b->props) ? b : NULL;
 }
 
 /* One row for each bucket that has a quota.  What others count for is not there any more. */
@@ -106,7 +85,7 @@ static void adjust(struct quotas *q, const struct cluster_state *s)
         return;
     q->version = s->version;
     for (size_t i = 0; i < q->count; i++) {
-        if (with_quota(s, q->rows[i].bucket_id) != NULL)
+        if (bmd_has_quota(&s->bmd, q->rows[i].bucket_id))
             q->rows[kept++] = q->rows[i];
     }
     q->count = kept;

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 
-from lib import Cluster, wait_for
+from lib import Cluster, check, wait_for
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "reference"))
 import accessref  # noqa: E402
@@ -69,6 +69,47 @@ class Identity:
 
     def id(self):
         return self.call("GET", "/v1/auth/whoami").expect(200).json()["id"]
+
+
+class Load:
+    """Clients that call one(number) all the time, as a `with` block runs; what failed is kept."""
+
+    def __init__(self, clients=3):
+        self.failed, self.done = [], 0
+        self.over = threading.Event()
+        self.threads = [threading.Thread(target=self.run, args=(i,)) for i in range(clients)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+
+    def one(self, number):
+        raise NotImplementedError
+
+    def run(self, number):
+        while not self.over.is_set():
+            self.one(number)
+
+    def ask(self, call, *args, **options):
+        """A call that is to get 200."""
+        try:
+            reply = call(*args, **options)
+            if reply.status != 200:
+                self.failed.append(repr(reply))
+        except OSError as error:
+            self.failed.append(repr(error))
+        self.done += 1
+
+    def wait_more(self, calls=60):
+        wanted = self.done + calls
+        wait_for(lambda: self.done >= wanted or self.failed, f"{calls} more calls")
+        check(not self.failed, f"{len(self.failed)} calls failed: {self.failed[:3]}")
 
 
 def make_user(c, name, grants):

@@ -7,9 +7,8 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-import threading
 
-from access_lib import Identity, make_user
+from access_lib import Identity, Load, make_user
 from lib import BUILD, Cluster, check, equal, main, wait_for
 
 
@@ -57,35 +56,15 @@ class KeyFileCluster(Cluster):
         return self.call("GET", "/v1/users").expect(200).json()
 
 
-class Reading:
-    """Clients that read one object at a target all the time."""
+class Reading(Load):
+    """Clients that read one object at a target."""
 
-    def __init__(self, c, user):
-        self.c, self.user, self.failed, self.done = c, user, [], 0
-        self.over = threading.Event()
-        self.threads = [threading.Thread(target=self.run) for _ in range(3)]
+    def __init__(self, user):
+        super().__init__()
+        self.user = user
 
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        for thread in self.threads:
-            thread.join()
-
-    def run(self):
-        while not self.over.is_set():
-            reply = self.user.call("GET", "/v1/objects/b/o", node="t1")
-            if reply.status != 200:
-                self.failed.append(repr(reply))
-            self.done += 1
-
-    def wait_more(self, calls=50):
-        wanted = self.done + calls
-        wait_for(lambda: self.done >= wanted or self.failed, f"{calls} more reads")
-        check(not self.failed, f"{len(self.failed)} reads failed: {self.failed[:3]}")
+    def one(self, number):
+        self.ask(self.user.call, "GET", "/v1/objects/b/o", node="t1")
 
 
 def test_the_file_gives_roots_key(c):
@@ -119,7 +98,7 @@ def test_a_reset_while_clients_read(c):
     c.put("b", "o", b"x")
     user = make_user(c, "reader", [{"rights": ["read"], "bucket": "b"}, {"rights": ["see"]}])
     old = c.root
-    with Reading(c, user) as load:
+    with Reading(user) as load:
         load.wait_more()
         c.stop("p1")
         load.wait_more()
