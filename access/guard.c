@@ -1,5 +1,6 @@
 #include "access/guard.h"
 
+#include <assert.h>
 #include <openssl/crypto.h>
 #include <pthread.h>
 #include <string.h>
@@ -100,22 +101,17 @@ static int find_user(struct http_request *req, struct caller *c, const char *id,
     return 0;
 }
 
-static void put_hex(const unsigned char *bytes, size_t count, char *out)
-{
-    for (size_t i = 0; i < count; i++)
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
-
 /* A token is good for as long as what it was got with: the access key, or the password. */
 static bool is_withdrawn(const struct caller *c, const struct token *t)
 {
+    if ((int64_t)t->issued_ms < c->user->tokens_after_ms)
+        return true;
     const struct key_owner *o = access_key_owner(&c->state->access, t->access);
+    if (o != NULL && o->user == c->user && access_key_is_in_force(o->key, clock_wall_ms()))
+        return false;
     char tag[PASSWORD_TAG_CHARS + 1];
     password_tag(c->user->password, tag);
-    bool has_key =
-        o != NULL && o->user == c->user && access_key_is_in_force(o->key, clock_wall_ms());
-    bool has_password = strcmp(tag, t->access) == 0;
-    return (!has_key && !has_password) || (int64_t)t->issued_ms < c->user->tokens_after_ms;
+    return strcmp(tag, t->access) != 0;
 }
 
 /* Of a token or signed URL that is valid. */
@@ -126,8 +122,9 @@ static int take_fields(struct http_request *req, struct caller *c, enum via via,
     if (code == 0 && is_withdrawn(c, t))
         return unproven(req, "expired", "the token was withdrawn; log in again", err);
     c->via = via;
-    snprintf(c->access, sizeof c->access, "%s", t->access);
-    put_hex(t->random, sizeof t->random, c->token);
+    static_assert(sizeof c->access == sizeof t->access, "the same text");
+    memcpy(c->access, t->access, sizeof c->access);
+    format_hex(t->random, sizeof t->random, c->token);
     return code;
 }
 
