@@ -44,3 +44,17 @@ bool copies_order_lacks(const struct copies_order *o);
 /* The newest state that can be had, for somebody else has a newer one. */
 void copies_refresh(struct target *t);
 bool copies_order_has(const struct copies_order *o, const char *node_id);
+
+/* A write in doubt whose leader leads its name no more: has the next leader brought it to all
+ * owners?  A client that reads there sees it, so that it may be acknowledged.
+ *
+ *   the next leader                           outcome
+ *   has settled the name, and has this        made
+ *   has settled it, and has something later   in doubt: a condition may have been judged without it
+ *   has not settled it, or does not answer    asked again, by the state in force, for call_timeout
+ *   settles nothing by this state             in doubt: it lags, or objects are moving
+ *   is this target, or the bucket is gone     in doubt
+ *
+ * Waits. */
+bool copies_next_leader_has(struct target *t, uint64_t bucket_id, const char *name,
+                            const struct version *v);

@@ -68,6 +68,14 @@ static void write_fails(struct write *w, const struct error *err)
     write_free(w);
 }
 
+/* By others; this target may lack it. */
+static void write_is_made(struct write *w)
+{
+    struct error none = ERROR_INIT;
+    w->done(w->arg, object_put_attr(w->put), &none);
+    write_free(w);
+}
+
 /* Where a majority is enough: who has it not staged is left out, if enough have. */
 static int leave_out(struct write *w, struct error *err)
 {
@@ -311,6 +319,14 @@ static void keep_version_apart(const struct write *w)
     dirty_mark(t->copies->dirty, w->bucket_id, w->name, v, clock_ms());
 }
 
+/* Where a majority is enough, the next leader's word is not that of all owners. */
+static bool next_leader_has(const struct write *w)
+{
+    const struct bucket *b = bmd_bucket_by_id(&w->order.state->bmd, w->bucket_id);
+    return !quorum_is_wanted(b) &&
+           copies_next_leader_has(w->target, w->bucket_id, w->name, &w->order.as.version);
+}
+
 /* Others have it, and a target that owns the name by now has not.  A read would find it in doubt,
  * and bring it to all owners before it is seen; where that is done it is made. */
 static void bring_to_all(struct write *w)
@@ -327,6 +343,8 @@ static void bring_to_all(struct write *w)
     bool made = asks && code == 0 && !w->compared.lost.found && *w->compared.holder == '\0' &&
                 version_compare(&w->compared.upto, &w->order.as.version) == 0;
     state_unref(s);
+    if (code == E_STALE_MAP)
+        made = next_leader_has(w);
     w->in_doubt = !made;
     if (made)
         err = ERROR_INIT;
@@ -349,7 +367,10 @@ static void write_run(void *arg)
     if (code != 0) {
         if (w->order.made)
             keep_version_apart(w);
-        write_fails(w, &err);
+        if (code == E_IN_DOUBT && next_leader_has(w))
+            write_is_made(w);
+        else
+            write_fails(w, &err);
         return;
     }
     if (w->fanout != NULL)

@@ -8,6 +8,7 @@ one, and
 says which scene finds it."""
 
 import os
+import signal
 
 from lib import check, equal, main, wait_for
 from scenes import GLANCE_SECONDS, Scene, make, setting
@@ -306,6 +307,24 @@ def test_who_owns_no_more_does_not_commit(c):
     wait_for(lambda: s.try_put("three", over=one) or s.background[-1].done(),
              "a write by the next owner")
     s.end()
+
+
+def test_a_leader_that_stops_hears_what_became_of_its_write(c):
+    """t2 has committed t1's write, and t3 refuses it by a map that passes t1 over: t2, which leads
+    by then, brings it to t3.  Nothing is in doubt."""
+    for kind in ("put", "delete"):
+        s = Scene(c, f"heard-{kind}", copies=3)
+        s.arm(t3="copies.commit=delay:500@2")
+        s.put("one")
+        before = s.held("t2")
+        write = (s.try_put, "two", "t1") if kind == "put" else (s.try_delete, "t1")
+        done = s.in_background(*write)
+        wait_for(lambda was=before: s.held("t2") != was, "t2 has it")
+        s.signal("t1", signal.SIGTERM)
+        s.lose("t1")
+        check(done.result(), f"{kind}: {s.operations[-1].note}")
+        equal(s.held("t3"), s.held("t2"), "what t3 has")
+        s.end()
 
 
 def test_what_was_seen_is_not_taken_back(c):
