@@ -10,6 +10,7 @@
 #include "access/password.h"
 #include "access/rates.h"
 #include "access/redirect_proof.h"
+#include "access/seal.h"
 #include "access/signed_url.h"
 #include "access/token.h"
 #include "cluster/documents/state.h"
@@ -28,7 +29,7 @@ struct guard {
     struct proof_keys *keys;
 };
 
-enum via { VIA_NOTHING, VIA_TOKEN, VIA_REDIRECT, VIA_URL };
+enum via { VIA_NOTHING, VIA_TOKEN, VIA_REDIRECT, VIA_URL, VIA_SIGNATURE };
 
 /* http_caller(): of the request's arena. */
 struct caller {
@@ -260,14 +261,20 @@ static struct access_decision decide(const struct caller *c, enum right right, c
     return access_decide(&c->state->access, c->user, q);
 }
 
+/* Decides, for the audit log, too. */
+static bool note(struct caller *c, enum right right, const char *bucket, const char *key,
+                 struct access_question *q)
+{
+    c->last = decide(c, right, bucket, key, q);
+    c->asked = true;
+    return c->last.allowed;
+}
+
 static int ask(struct http_request *req, struct caller *c, enum right right, const char *bucket,
                const char *key, struct error *err)
 {
     struct access_question q;
-    struct access_decision d = decide(c, right, bucket, key, &q);
-    c->asked = true;
-    c->last = d;
-    if (d.allowed)
+    if (note(c, right, bucket, key, &q))
         return 0;
     if (c->via == VIA_NOTHING)
         return unproven(req, "missing", "the call needs a token: log in (dfcctl login)", err);
@@ -362,7 +369,7 @@ static int open_route(void *ctx, struct http_request *req, struct error *err)
     http_on_end(req, end_call, c);
     http_set_caller(req, c);
     const struct http_route *route = http_route(req);
-    if (route != NULL && route->right == RIGHT_NONE)
+    if (route != NULL && (route->right == RIGHT_NONE || route->right == RIGHT_OPERATION))
         return 0;
     int code = identify(req, c, err);
     if (code == 0)
@@ -475,15 +482,61 @@ void guard_account(const struct http_request *req, struct guard_account *out)
     static const char *const words[] = {[VIA_NOTHING] = "anonymous",
                                         [VIA_TOKEN] = "token",
                                         [VIA_REDIRECT] = "proof",
-                                        [VIA_URL] = "url"};
+                                        [VIA_URL] = "url",
+                                        [VIA_SIGNATURE] = "signature"};
     const struct caller *c = http_caller(req);
     *out = (struct guard_account){.key = ""};
     if (c == NULL)
         return;
     out->via = words[c->via];
-    out->key = c->claimed != NULL ? c->claimed : c->token;
+    out->key = c->claimed != NULL ? c->claimed : c->via == VIA_SIGNATURE ? c->access : c->token;
     if (c->asked)
         out->rule = access_rule_text(&c->last, out->rule_text);
+}
+
+/* --- S3 requests ------------------------------------------------------------------------------ */
+
+static const struct key_owner *owner_in_force(const struct caller *c, const char *access_key)
+{
+    const struct key_owner *o = access_key_owner(&c->state->access, access_key);
+    bool counts = o != NULL && o->user->enabled && access_key_is_in_force(o->key, clock_wall_ms());
+    return counts ? o : NULL;
+}
+
+const char *guard_find_key(const struct http_request *req, const char *access_key)
+{
+    const struct key_owner *o = owner_in_force(http_caller(req), access_key);
+    return o != NULL ? o->key->secret : NULL;
+}
+
+int guard_secret(const struct http_request *req, const char *access_key,
+                 char secret[static SECRET_CHARS + 1], struct error *err)
+{
+    const struct caller *c = http_caller(req);
+    const struct key_owner *o = access_key_owner(&c->state->access, access_key);
+    struct proof_keys *keys = guard_keys(c->guard);
+    int code =
+        seal_open(proof_keys_cluster(keys), o->user->id, o->access, o->key->secret, secret, err);
+    proof_keys_unref(keys);
+    return code;
+}
+
+void guard_set_key(struct http_request *req, const char *access_key)
+{
+    struct caller *c = http_caller(req);
+    const struct key_owner *o = access_key_owner(&c->state->access, access_key);
+    c->user = o->user;
+    c->via = VIA_SIGNATURE;
+    snprintf(c->access, sizeof c->access, "%s", o->access);
+    http_set_actor(req, o->user->id, o->user->name);
+}
+
+int guard_open(struct http_request *req, enum right right, const char *bucket, const char *key,
+               struct error *err)
+{
+    struct caller *c = http_caller(req);
+    struct access_question q;
+    return note(c, right, bucket, key, &q) ? take_turn(req, c, err) : access_deny(c->user, &q, err);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */

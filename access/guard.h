@@ -12,6 +12,7 @@
  *   Authorization: Bearer dfc1.…   every node               the token's user
  *   dfca=… in the query            calls that take dfca     the user whom a proxy has let in
  *   dfcu=… in the query            calls that take dfcu     the user who has asked for the URL
+ *   an AWS signature               S3 requests              the user whose access key it is
  *   none                                                    anonymous
  *
  * Where a call has several, a valid redirect proof counts, else the token, else the signed URL.
@@ -86,6 +87,20 @@ void guard_put_url_proof(const struct http_request *req, const struct redirect_c
  * right to read it under the old one is asked, too.  A redirect proof is for one new name. */
 int guard_ask_new_name(struct http_request *req, const char *bucket, const char *new_name,
                        struct error *err);
+
+/* --- S3 requests: gateway/ checks the signature, the guard all else --------------------------- */
+
+/* The sealed secret of the access key, which lives as long as the request.  NULL: no user has the
+ * key, the user is disabled, or the key has expired. */
+const char *guard_find_key(const struct http_request *req, const char *access_key);
+/* Opens the secret of a key that guard_find_key() has found.  E_CORRUPT. */
+int guard_secret(const struct http_request *req, const char *access_key,
+                 char secret[static SECRET_CHARS + 1], struct error *err);
+/* The request is signed with such a key: its user is the caller. */
+void guard_set_key(struct http_request *req, const char *access_key);
+/* May the caller make this request now?  As guard_ask(); E_RATE_LIMITED. */
+int guard_open(struct http_request *req, enum right right, const char *bucket, const char *key,
+               struct error *err);
 
 /* Of a login: the access key or the person that it is for, which the audit log then tells whether
  * it fails or not.  Never a text that may be a secret in the wrong field. */

@@ -23,14 +23,15 @@ static bool changes(const struct http_route *route, unsigned status)
 static bool counts(const struct http_request *req, const struct http_outcome *outcome)
 {
     const struct http_route *route = http_route(req);
-    return http_listener(req) == NET_PUBLIC || (route != NULL && route->admin && outcome->let_in);
+    return (http_listener(req) & NET_CLIENTS) != 0 ||
+           (route != NULL && route->admin && outcome->let_in);
 }
 
 static const char *via_of(const struct http_request *req, const struct guard_account *a)
 {
     if (a->via != NULL)
         return a->via;
-    if (http_listener(req) == NET_PUBLIC)
+    if ((http_listener(req) & NET_CLIENTS) != 0)
         return "anonymous";
     return http_actor(req)->id != NULL ? "node" : "cluster key";
 }

@@ -14,6 +14,7 @@ static const struct row {
     [RIGHT_UNSET] = {RIGHT_SCOPE_CLUSTER, "unset", ""},
     [RIGHT_NONE] = {RIGHT_SCOPE_CLUSTER, "none", "anybody may call it"},
     [RIGHT_NODE] = {RIGHT_SCOPE_CLUSTER, "node", "only nodes of the cluster call it"},
+    [RIGHT_OPERATION] = {RIGHT_SCOPE_CLUSTER, "operation", "that of the operation"},
     [RIGHT_ANY] = {RIGHT_SCOPE_CLUSTER, "any", "any user may call it"},
 #define RIGHT(name, scope, text, meaning) [RIGHT_##name] = {RIGHT_SCOPE_##scope, text, meaning},
 #include "common/rights.def"

@@ -7,10 +7,11 @@
 #include <stdint.h>
 
 enum right {
-    RIGHT_UNSET, /* no route has this */
-    RIGHT_NONE,  /* anybody may call, without proof: health, login */
-    RIGHT_NODE,  /* only nodes call: no public listener has the route */
-    RIGHT_ANY,   /* any user who proves an identity; the handler asks for what else is needed */
+    RIGHT_UNSET,     /* no route has this */
+    RIGHT_NONE,      /* anybody may call, without proof: health, login */
+    RIGHT_NODE,      /* only nodes call: no public listener has the route */
+    RIGHT_OPERATION, /* the right of the S3 operation, which the handler asks for (gateway/) */
+    RIGHT_ANY,       /* any user who proves an identity; the handler asks for what else is needed */
 #define RIGHT(name, scope, text, meaning) RIGHT_##name,
 #include "common/rights.def"
 #undef RIGHT

@@ -137,7 +137,7 @@ static void take_actor(struct http_request *req)
 int gate_check(struct http_request *req, const struct http_route *route, struct error *err)
 {
     struct http_server *s = req->server;
-    if (s->auth == NULL || s->net == NET_PUBLIC || (route != NULL && route->open))
+    if (s->auth == NULL || (s->net & NET_CLIENTS) != 0 || (route != NULL && route->open))
         return 0;
     bool asks = auth_has_key(s->auth);
     enum auth_verdict v = asks ? check_signature(req) : AUTH_PROVEN;

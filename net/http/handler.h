@@ -36,6 +36,14 @@ struct buf;
 struct http_request;
 struct reader;
 
+/* How errors of a request are written, where it is not the JSON of http_reply_error(). */
+struct http_error_form {
+    const char *content_type;
+    const char *id_header; /* has the request's id, beside X-Request-Id */
+    /* Appends the document; returns the status. */
+    int (*put)(const struct http_request *req, const struct error *err, struct buf *out);
+};
+
 /* Which listeners serve a route. */
 enum http_net {
     NET_PUBLIC = 1,
@@ -44,6 +52,9 @@ enum http_net {
     NET_ALL = 7,
     NET_ADMIN =
         8, /* of a listener whose guard asks for rights: operators' calls, under their rights */
+    NET_S3 = 16, /* S3 requests alone */
+    NET_CLIENTS =
+        NET_PUBLIC | NET_S3, /* listeners that clients reach, and nodes need no proof on */
 };
 
 /* A parameter of a call's query.  What a call does not have is refused (query.h). */
@@ -195,8 +206,11 @@ void http_reply_empty(struct http_request *req, int status);
 void http_reply_data(struct http_request *req, int status, const char *content_type,
                      const void *data, size_t len); /* copied */
 void http_reply_json(struct http_request *req, int status, const json_t *value);
-/* {"status", "code", "message", "node", "request_id"}; Retry-After: 1 with 429 and 503. */
+/* {"status", "code", "message", "node", "request_id"}, or the request's own form; Retry-After: 1
+ * with 429 and 503. */
 void http_reply_error(struct http_request *req, const struct error *err);
+/* All errors of this request from now on; by the thread that handles it.  `form` lives for ever. */
+void http_set_error_form(struct http_request *req, const struct http_error_form *form);
 void http_reply_redirect(struct http_request *req, const char *location); /* 307 */
 /* Bytes of a file; the descriptor is closed when the request ends.  Small ones are read into the
  * same send as the headers, large ones go by sendfile.  A file that is shorter is an error reply.

@@ -9,7 +9,7 @@
 static const char *const method_names[] = {
     [HTTP_GET] = "GET",     [HTTP_HEAD] = "HEAD",     [HTTP_PUT] = "PUT",
     [HTTP_POST] = "POST",   [HTTP_DELETE] = "DELETE", [HTTP_OPTIONS] = "OPTIONS",
-    [HTTP_PATCH] = "PATCH", [HTTP_OTHER] = "OTHER",
+    [HTTP_PATCH] = "PATCH", [HTTP_OTHER] = "OTHER",   [HTTP_ANY] = "any",
 };
 
 const char *http_method_name(enum http_method m)

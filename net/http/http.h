@@ -17,7 +17,8 @@ enum http_method {
     HTTP_DELETE,
     HTTP_OPTIONS,
     HTTP_PATCH,
-    HTTP_OTHER, /* a method that no route takes */
+    HTTP_OTHER, /* a method that only a route for any method takes */
+    HTTP_ANY,   /* of a route: every method */
 };
 
 const char *http_method_name(enum http_method m);

@@ -128,6 +128,19 @@ static bool has_header(const struct http_request *req, const char *name)
     return false;
 }
 
+void http_set_error_form(struct http_request *req, const struct http_error_form *form)
+{
+    req->error_form = form;
+}
+
+static int put_error(const struct http_request *req, const struct error *err, struct buf *out)
+{
+    if (req->error_form != NULL)
+        return req->error_form->put(req, err, out);
+    reply_error_json(req->server->node, req->id, err, out);
+    return error_status(err->code);
+}
+
 void http_reply_error(struct http_request *req, const struct error *err)
 {
     int status = error_status(err->code);
@@ -141,9 +154,13 @@ void http_reply_error(struct http_request *req, const struct error *err)
         metric_add(req->server->overload, 1);
     req->reply.code = error_name(err->code);
     struct buf text = BUF_INIT;
-    reply_error_json(req->server->node, req->id, err, &text);
+    status = put_error(req, err, &text);
     size_t len = text.len;
-    reply_own_data(req, status, "application/json", buf_steal(&text), len);
+    const struct http_error_form *form = req->error_form;
+    if (form != NULL && !has_header(req, form->id_header))
+        http_reply_constant(req, form->id_header, req->id);
+    reply_own_data(req, status, form != NULL ? form->content_type : "application/json",
+                   buf_steal(&text), len);
 }
 
 void http_reply_redirect(struct http_request *req, const char *location)

@@ -48,6 +48,7 @@ struct http_request *request_new(struct http_server *server, const struct reques
     req->path = "/";
     req->query = "";
     req->actor.name = HTTP_ACTOR_ANYBODY;
+    req->error_form = server->error_form;
     req->headers_end = &req->headers;
     req->began_us = clock_us();
     reply_init(&req->reply);

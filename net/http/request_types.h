@@ -98,8 +98,9 @@ struct http_request {
     bool proven;  /* signed by a node or an operator */
     void *caller; /* the guard's; or NULL */
     struct http_actor actor;
-    const char *params[ROUTER_PARAMS_MAX]; /* unescaped */
-    struct request_header *queries;        /* unescaped pairs */
+    const struct http_error_form *error_form; /* NULL: JSON */
+    const char *params[ROUTER_PARAMS_MAX];    /* unescaped */
+    struct request_header *queries;           /* unescaped pairs */
     uint64_t began_us;
     struct request_hook *hooks; /* last registered first */
     struct request_body body;

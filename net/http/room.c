@@ -114,7 +114,7 @@ static void newcomer_look(struct reactor *r, struct reactor_job *job)
 bool room_may_be_made(struct http_server *s)
 {
     unsigned long long none_ms = atomic_load(&s->no_room_ms);
-    return s->net == NET_PUBLIC && s->reactor_count > 0 &&
+    return (s->net & NET_CLIENTS) != 0 && s->reactor_count > 0 &&
            atomic_load(&s->newcomers) < ROOM_NEWCOMERS_MAX &&
            (none_ms == 0 || clock_ms() - none_ms >= ROOM_RETRY_MS);
 }

@@ -17,8 +17,8 @@ struct node {
     struct node *literals;
     struct node *param;
     struct node *rest;
-    unsigned methods;          /* bits of those that have a route */
-    size_t routes[HTTP_OTHER]; /* index; valid where the bit is set */
+    unsigned methods;        /* bits of those that have a route */
+    size_t routes[HTTP_ANY]; /* index; valid where the bit is set */
 };
 
 struct route_row {
@@ -103,6 +103,24 @@ static struct node *node_child(struct node *n, const char *text, size_t len, str
     return text[len] == '\0' ? node_slot(&n->rest) : NULL; /* only as the last */
 }
 
+/* The route ends at this node, for its method or for all. */
+static int router_end(struct router *r, struct node *n, const struct http_route *route,
+                      struct error *err)
+{
+    bool any = route->method == HTTP_ANY;
+    enum http_method first = any ? HTTP_GET : route->method;
+    enum http_method last = any ? HTTP_OTHER : route->method;
+    for (enum http_method m = first; m <= last; m++) {
+        if ((n->methods & (1u << m)) != 0)
+            return error_set(err, E_INVALID, "routes '%s' and '%s' are the same call", route->name,
+                             r->rows[n->routes[m]].route->name);
+        n->methods |= 1u << m;
+        n->routes[m] = r->count;
+    }
+    r->count++;
+    return 0;
+}
+
 static int router_add(struct router *r, const struct http_route *route, struct error *err)
 {
     struct route_row *row = &r->rows[r->count];
@@ -110,25 +128,21 @@ static int router_add(struct router *r, const struct http_route *route, struct e
     struct node *n = &r->root;
     size_t depth = 0;
     const char *at = route->pattern;
-    bool is_public = (route->nets & NET_PUBLIC) != 0;
+    bool is_public = (route->nets & NET_CLIENTS) != 0;
     if (route->right == RIGHT_UNSET || (route->right == RIGHT_NODE && is_public))
         return error_set(err, E_INVALID, "route '%s' does not say which right a user needs",
                          route->name);
     while (n != NULL && *at == '/' && ++depth <= ROUTER_SEGMENTS_MAX) {
         size_t len = strcspn(++at, "/");
-        n = len > 0 ? node_child(n, at, len, row) : NULL;
+        bool is_root = depth == 1 && *at == '\0';
+        if (!is_root)
+            n = len > 0 ? node_child(n, at, len, row) : NULL;
         at += len;
     }
-    if (n == NULL || *at != '\0' || depth == 0 || route->method >= HTTP_OTHER)
+    if (n == NULL || *at != '\0' || depth == 0 || route->method == HTTP_OTHER)
         return error_set(err, E_INVALID, "route '%s': pattern '%s' is malformed", route->name,
                          route->pattern);
-    unsigned bit = 1u << route->method;
-    if ((n->methods & bit) != 0)
-        return error_set(err, E_INVALID, "routes '%s' and '%s' are the same call", route->name,
-                         r->rows[n->routes[route->method]].route->name);
-    n->methods |= bit;
-    n->routes[route->method] = r->count++;
-    return 0;
+    return router_end(r, n, route, err);
 }
 
 static size_t tables_count(const struct http_route *const *tables)
@@ -218,7 +232,7 @@ static bool segment_is(const char *text, size_t len, const char *literal, size_t
 static bool search_ends(struct search *s, const struct node *n)
 {
     s->allowed |= n->methods;
-    if (s->method >= HTTP_OTHER || (n->methods & (1u << s->method)) == 0)
+    if ((n->methods & (1u << s->method)) == 0)
         return false;
     s->found = n;
     return true;

@@ -1,7 +1,8 @@
 /* From a method and a path to a row of the route tables.  Pure; fuzzed.
  *
  * Patterns are made of segments: literal text, `{name}` for one segment, and as the last
- * `{name...}` for all the rest with its slashes.  A literal wins over a parameter and a parameter
+ * `{name...}` for all the rest with its slashes.  `/` alone is the root.  A route of HTTP_ANY takes
+ * every method.  A literal wins over a parameter and a parameter
  * over the rest.  Parameters are never empty.  A path may end in one slash more than its pattern
  * (`/v1/buckets/`), except that it belongs to `{name...}` where that takes it.
  *

@@ -152,7 +152,6 @@ static void test_bad_tables(void **state)
     } rows[] = {
         {"v1", NULL, "malformed"},
         {"", NULL, "malformed"},
-        {"/", NULL, "malformed"},
         {"/a//b", NULL, "malformed"},
         {"/a/", NULL, "malformed"},
         {"/{}", NULL, "malformed"},
@@ -204,6 +203,33 @@ static void test_a_row_says_which_right_a_user_needs(void **state)
     }
 }
 
+static void test_a_route_for_any_method_and_the_root(void **state)
+{
+    (void)state;
+    static const struct http_route table[] = {
+        ROUTE(ANY, "/", NET_S3),
+        ROUTE(ANY, "/{path...}", NET_S3),
+        {.name = NULL},
+    };
+    static const struct http_route *const list[] = {table, NULL};
+    static const struct row rows[] = {
+        {HTTP_GET, "/", 0, "ANY /", ""},
+        {HTTP_OTHER, "/", 0, "ANY /", ""},
+        {HTTP_PUT, "/b", 0, "ANY /{path...}", "path=b"},
+        {HTTP_OTHER, "/b/k/", 0, "ANY /{path...}", "path=b/k/"},
+        {HTTP_GET, "//", 0, "ANY /{path...}", "path=/"},
+    };
+    struct router *r = NULL;
+    assert_int_equal(router_new(list, NET_S3, &r, NULL), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check(r, &rows[i]);
+    router_free(r);
+    static const struct http_route twice[] = {
+        ROUTE(PUT, "/a", NET_S3), ROUTE(ANY, "/a", NET_S3), {.name = NULL}};
+    static const struct http_route *const doubled[] = {twice, NULL};
+    assert_int_equal(router_new(doubled, NET_S3, &r, NULL), E_INVALID);
+}
+
 static void test_documents(void **state)
 {
     (void)state;
@@ -228,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_allow),
         cmocka_unit_test(test_bad_tables),
         cmocka_unit_test(test_a_row_says_which_right_a_user_needs),
+        cmocka_unit_test(test_a_route_for_any_method_and_the_root),
         cmocka_unit_test(test_documents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 static const struct {
     enum http_net net;
     const char *name;
-} nets[] = {{NET_PUBLIC, "public"}, {NET_CONTROL, "control"}, {NET_DATA, "data"}};
+} nets[] = {{NET_PUBLIC, "public"}, {NET_CONTROL, "control"}, {NET_DATA, "data"}, {NET_S3, "S3"}};
 
 static const char *text_or_empty(const char *text)
 {
@@ -57,7 +57,7 @@ static const char *proof_of(const struct http_route *r)
 /* What access control asks for on the public listener. */
 static const char *right_of(const struct http_route *r)
 {
-    return (r->nets & NET_PUBLIC) != 0 ? right_name(r->right) : NULL;
+    return (r->nets & NET_CLIENTS) != 0 ? right_name(r->right) : NULL;
 }
 
 static void put_route(const struct http_route *r, struct buf *out)

@@ -85,6 +85,8 @@ static const char *net_name(enum http_net net)
         return "control";
     case NET_DATA:
         return "data";
+    case NET_S3:
+        return "s3";
     default:
         return "all";
     }
@@ -203,7 +205,7 @@ static size_t headers_max(const struct http_server_config *config)
 /* libmicrohttpd does not say which connection a request is of. */
 static bool asks_for_proof(const struct http_server_config *config)
 {
-    return config->net != NET_PUBLIC && config->layer != HTTP_LAYER_MICROHTTPD &&
+    return (config->net & NET_CLIENTS) == 0 && config->layer != HTTP_LAYER_MICROHTTPD &&
            config->auth != NULL && auth_has_key(config->auth);
 }
 
@@ -228,6 +230,7 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->visitors = config->visitors;
     s->guard = config->guard;
     s->witness = config->witness;
+    s->error_form = config->error_form;
     s->user = config->user;
     s->received_bytes = metric_get(M_http_bytes_received_total, NULL);
     s->sent_bytes = metric_get(M_http_bytes_sent_total, NULL);

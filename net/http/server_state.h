@@ -65,13 +65,14 @@ struct http_server {
     metric_t *overload;
     metric_t *unauthorized;
     metric_t *handshakes_failed;
-    struct tls *tls;                      /* NULL: plain */
-    struct auth *auth;                    /* NULL: nobody is asked for proof */
-    const struct visitor_rules *visitors; /* NULL: nobody is asked where from */
-    const struct http_guard *guard;       /* NULL: everybody may do everything */
-    const struct http_witness *witness;   /* NULL: nobody is told */
-    atomic_ullong complained_ms;          /* of somebody who was refused, last */
-    char run[16];                         /* random: distinguishes the request ids of this run */
+    struct tls *tls;                          /* NULL: plain */
+    struct auth *auth;                        /* NULL: nobody is asked for proof */
+    const struct visitor_rules *visitors;     /* NULL: nobody is asked where from */
+    const struct http_guard *guard;           /* NULL: everybody may do everything */
+    const struct http_witness *witness;       /* NULL: nobody is told */
+    const struct http_error_form *error_form; /* NULL: JSON */
+    atomic_ullong complained_ms;              /* of somebody who was refused, last */
+    char run[16]; /* random: distinguishes the request ids of this run */
     atomic_uint_fast64_t next_id;
     atomic_uint connections;
     struct peers *peers;      /* whose they are */
