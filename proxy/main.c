@@ -22,7 +22,7 @@ static void put_cluster_settings(struct buf *out)
     params_markdown(cluster_settings_rows, out);
 }
 
-enum { LISTENERS = 2 }; /* public, control */
+enum { LISTENERS = 3 }; /* public, control, S3 */
 
 /* Of main(): a reload reads them again. */
 struct arguments {
@@ -46,9 +46,9 @@ static const struct daemon_program program = {
 
 static int write_ready(const struct proxy *p, struct error *err)
 {
-    _cleanup_json_ json_t *doc =
-        json_pack("{s:s, s:i, s:s, s:s, s:s}", "id", p->id, "pid", (int)getpid(), "public_url",
-                  p->public_url, "control_url", p->control_url, "data_url", "");
+    _cleanup_json_ json_t *doc = json_pack(
+        "{s:s, s:i, s:s, s:s, s:s, s:s*}", "id", p->id, "pid", (int)getpid(), "public_url",
+        p->public_url, "control_url", p->control_url, "data_url", "", "s3_url", p->s3_url);
     return daemon_write_ready(p->params.dir, doc, err);
 }
 

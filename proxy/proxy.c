@@ -22,11 +22,13 @@
 #include "common/rng.h"
 #include "io/file.h"
 #include "io/lock_file.h"
+#include "gateway/gateway.h"
 #include "io/pool.h"
 #include "net/auth/auth.h"
 #include "net/daemon.h"
 #include "net/http/visitor.h"
 #include "net/tls/tls.h"
+#include "proxy/listeners.h"
 #include "proxy/primary/candidate.h"
 #include "proxy/primary/etcd_params.h"
 #include "proxy/primary/follower.h"
@@ -44,7 +46,7 @@
 
 /* Relays have a limit of their own: one that waits for the end of others would seem to stall. */
 enum { DIR_MODE = 0700 };
-enum { CONTROL_THREADS = 2, STOP_STALL_MS = 1000, RELAY_PAUSE_MS = 200 };
+enum { STOP_STALL_MS = 1000, RELAY_PAUSE_MS = 200 };
 
 /* --- making ---------------------------------------------------------------------------------- */
 
@@ -315,48 +317,6 @@ static int start_loop(struct proxy *p, const char *name, unsigned connections_pe
     return r != 0 ? r : proxy_client_new(p, *loop, connections_per_host_max, client, err);
 }
 
-static const struct http_guard *public_hook(const struct proxy *p)
-{
-    return p->guard != NULL ? guard_hook(p->guard) : exposure_gate_hook(p->gate);
-}
-
-static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsigned threads,
-                        struct http_server **server, char **url, struct error *err)
-{
-    const char *own = net == NET_PUBLIC ? p->params.public_address : p->params.control_address;
-    struct tls *tls = net == NET_PUBLIC ? p->tls : NULL;
-    const struct http_server_config config = {
-        .node = p->id,
-        .address = daemon_address(own, p->params.address),
-        .port = (uint16_t)port,
-        .net = net,
-        .threads = threads,
-        .connections_max = (unsigned)p->params.connections_max,
-        .connection_memory = p->params.connection_memory,
-        .idle_timeout_s = (unsigned)((p->params.idle_timeout + 999) / 1000),
-        .head_timeout_ms = p->params.head_timeout,
-        .body_rate = {.bytes_per_s = net == NET_PUBLIC ? p->params.min_body_rate : 0,
-                      .window_ms = p->params.min_body_time},
-        .routes = proxy_routes,
-        /* Without a key a web page could administer, too. */
-        .visitors = net == NET_PUBLIC || !auth_has_key(p->auth) ? p->visitors : NULL,
-        .auth = p->auth,
-        .tls = tls,
-        .tls_handshake_timeout_ms = p->params.tls_handshake_timeout,
-        .tls_handshakes_max = (unsigned)p->params.tls_handshakes_max,
-        .guard = net == NET_PUBLIC ? public_hook(p) : NULL,
-        .witness = witness_hook(p->witness),
-        .user = p,
-    };
-    int r = http_server_new(&config, server, err);
-    if (r == 0)
-        *url =
-            daemon_url(tls != NULL,
-                       daemon_host(own, p->params.address, p->params.advertise, net != NET_PUBLIC),
-                       http_server_port(*server));
-    return r;
-}
-
 static void start_overtaken(void *arg)
 {
     struct proxy *p = arg;
@@ -398,13 +358,9 @@ static int start_io(struct proxy *p, struct error *err)
         (r = start_data(p, err)) != 0 ||
         (r = start_loop(p, "list", PROXY_CONNECTIONS_PER_HOST, &p->list_loop, &p->list_client,
                         err)) != 0 ||
-        (r = daemon_tls_new(p->params.tls_cert, p->params.tls_key, &p->tls, err)) != 0 ||
-        (r = start_server(p, NET_PUBLIC, p->params.public_port,
-                          daemon_http_threads(p->params.http_threads), &p->public_server,
-                          &p->public_url, err)) != 0)
+        (r = daemon_tls_new(p->params.tls_cert, p->params.tls_key, &p->tls, err)) != 0)
         return r;
-    return start_server(p, NET_CONTROL, p->params.control_port, CONTROL_THREADS, &p->control_server,
-                        &p->control_url, err);
+    return listeners_start(p, err);
 }
 
 /* --- roles ----------------------------------------------------------------------------------- */
@@ -545,6 +501,7 @@ static void stop_io(struct proxy *p)
     hurry(p->list_client);
     hurry(p->client);
     http_server_free(p->public_server);
+    http_server_free(p->s3_server);
     http_server_free(p->control_server);
     pool_free(p->overhaul);
     pool_free(p->passwords);
@@ -573,6 +530,7 @@ void proxy_free(struct proxy *p)
     atomic_store(&p->ready, false);
     atomic_store(&p->started, false);
     stop_io(p);
+    gateway_free(p->gateway);
     guard_free(p->guard);
     exposure_gate_free(p->gate);
     witness_free(p->witness);
@@ -591,6 +549,7 @@ void proxy_free(struct proxy *p)
     close(p->started_fd);
     refused_nodes_free(p->refused_nodes);
     free(p->public_url);
+    free(p->s3_url);
     free(p->control_url);
     free(p->state_path);
     free_lists(p);

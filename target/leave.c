@@ -80,6 +80,8 @@ static bool linger(const struct target *t, int signals_fd)
 {
     uint64_t until_ms = clock_ms() + t->params.stop_linger;
     http_server_leave(t->servers[LISTEN_PUBLIC]);
+    if (t->servers[LISTEN_S3] != NULL)
+        http_server_leave(t->servers[LISTEN_S3]);
     while (clock_ms() < until_ms && others_stand_in(t)) {
         if (daemon_pause(signals_fd, LOOK_MS))
             return false;
@@ -87,11 +89,17 @@ static bool linger(const struct target *t, int signals_fd)
     return true;
 }
 
+static size_t requests_of_clients(const struct target *t)
+{
+    struct http_server *s3 = t->servers[LISTEN_S3];
+    return http_server_requests(t->servers[LISTEN_PUBLIC]) +
+           (s3 != NULL ? http_server_requests(s3) : 0);
+}
+
 static void let_requests_end(const struct target *t, int signals_fd)
 {
     uint64_t until_ms = clock_ms() + t->params.stop_drain;
-    while (clock_ms() < until_ms && others_stand_in(t) &&
-           http_server_requests(t->servers[LISTEN_PUBLIC]) > 0) {
+    while (clock_ms() < until_ms && others_stand_in(t) && requests_of_clients(t) > 0) {
         if (daemon_pause(signals_fd, LOOK_MS))
             return;
     }

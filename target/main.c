@@ -32,10 +32,10 @@ static const struct daemon_program program = {
 static void write_ready(const struct target *t)
 {
     struct error err = ERROR_INIT;
-    _cleanup_json_ json_t *doc =
-        json_pack("{ss ss si ss ss ss ss}", "id", t->id, "role", "target", "pid", (int)getpid(),
-                  "boot", t->boot, "public_url", t->urls[LISTEN_PUBLIC], "control_url",
-                  t->urls[LISTEN_CONTROL], "data_url", t->urls[LISTEN_DATA]);
+    _cleanup_json_ json_t *doc = json_pack(
+        "{ss ss si ss ss ss ss ss*}", "id", t->id, "role", "target", "pid", (int)getpid(), "boot",
+        t->boot, "public_url", t->urls[LISTEN_PUBLIC], "control_url", t->urls[LISTEN_CONTROL],
+        "data_url", t->urls[LISTEN_DATA], "s3_url", t->urls[LISTEN_S3]);
     if (daemon_write_ready(t->params.dir, doc, &err) != 0)
         log_error("ready.json not written", lerr(&err));
 }

@@ -17,11 +17,11 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "net/auth/auth.h"
+#include "net/tls/tls.h"
 #include "io/file.h"
 #include "io/lock_file.h"
-#include "net/daemon.h"
 #include "net/http/visitor.h"
-#include "net/tls/tls.h"
+#include "target/listeners.h"
 #include "target/cold/back.h"
 #include "target/cold/cold.h"
 #include "target/copies/copies.h"
@@ -56,7 +56,6 @@
 
 /* Streams between targets wait for each other's other streams: they are not limited. */
 enum {
-    CONTROL_THREADS = 2,
     CONTROL_CONNECTIONS_PER_HOST = 64,
     GROW_FIRST = 1 << 20, /* of a body of unknown length: most are small */
 };
@@ -411,64 +410,6 @@ static int start_jobs(struct target *t, struct error *err)
     return sweeper_new(&config, &t->sweeper, err);
 }
 
-static const char *own_address(const struct target_params *p, enum http_net net)
-{
-    return net == NET_PUBLIC    ? p->public_address
-           : net == NET_CONTROL ? p->control_address
-                                : p->data_address;
-}
-
-static int start_server(struct target *t, enum target_listener which, enum http_net net,
-                        uint64_t port, unsigned threads, struct error *err)
-{
-    const char *own = own_address(&t->params, net);
-    struct tls *tls = net == NET_PUBLIC ? t->tls : NULL;
-    const struct http_server_config config = {
-        .node = t->id,
-        .address = daemon_address(own, t->params.address),
-        .port = (uint16_t)port,
-        .net = net,
-        .threads = threads,
-        .connections_max = (unsigned)t->params.connections_max,
-        .connection_memory = t->params.connection_memory,
-        .idle_timeout_s = (unsigned)((t->params.idle_timeout + 999) / 1000),
-        .head_timeout_ms = t->params.head_timeout,
-        .body_rate = {.bytes_per_s = net == NET_PUBLIC ? t->params.min_body_rate : 0,
-                      .window_ms = t->params.min_body_time},
-        .routes = target_routes,
-        /* Without a key a web page could administer, too. */
-        .visitors = net == NET_PUBLIC || !auth_has_key(t->auth) ? t->visitors : NULL,
-        .auth = t->auth,
-        .tls = tls,
-        .tls_handshake_timeout_ms = t->params.tls_handshake_timeout,
-        .tls_handshakes_max = (unsigned)t->params.tls_handshakes_max,
-        .guard = net == NET_PUBLIC ? public_guard_hook(t) : NULL,
-        .witness = witness_hook(t->witness),
-        .user = t,
-    };
-    int code = http_server_new(&config, &t->servers[which], err);
-    if (code == 0)
-        t->urls[which] =
-            daemon_url(tls != NULL,
-                       daemon_host(own, t->params.address, t->params.advertise, net != NET_PUBLIC),
-                       http_server_port(t->servers[which]));
-    return code;
-}
-
-static int start_servers(struct target *t, struct error *err)
-{
-    const struct target_params *p = &t->params;
-    unsigned threads = daemon_http_threads(p->http_threads);
-    int code = daemon_tls_new(p->tls_cert, p->tls_key, &t->tls, err);
-    if (code == 0)
-        code = start_server(t, LISTEN_PUBLIC, NET_PUBLIC, p->public_port, threads, err);
-    if (code == 0)
-        code = start_server(t, LISTEN_CONTROL, NET_CONTROL, p->control_port, CONTROL_THREADS, err);
-    if (code == 0)
-        code = start_server(t, LISTEN_DATA, NET_DATA, p->data_port, threads, err);
-    return code;
-}
-
 static int start_member(struct target *t, struct error *err)
 {
     static const struct member_hooks hooks = {.lease = lease, .capacity = add_capacity};
@@ -479,7 +420,7 @@ int target_start(struct target *t, struct error *err)
 {
     static int (*const steps[])(struct target * t, struct error * err) = {
         start_dir,   start_auth,    start_mountpaths, start_state,  start_guard,
-        start_store, start_threads, start_jobs,       start_member, start_servers,
+        start_store, start_threads, start_jobs,       start_member, target_listen,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         int code = steps[i](t, err);
@@ -493,15 +434,6 @@ int target_start(struct target *t, struct error *err)
 }
 
 /* --- stopping --------------------------------------------------------------------------------- */
-
-static void stop_servers(struct target *t)
-{
-    for (unsigned i = 0; i < LISTENERS; i++) {
-        http_server_free(t->servers[i]);
-        free(t->urls[i]);
-    }
-    tls_free(t->tls);
-}
 
 /* Jobs and renames are told to stop before the servers wait for requests, for some wait for them;
  * jobs, which wait for their streams, go after the servers and before the clients; calls that are
@@ -525,7 +457,7 @@ void target_free(struct target *t)
         copies_stop(t->copies);
     if (t->ec != NULL)
         ec_stop(t->ec);
-    stop_servers(t);
+    target_listeners_free(t);
     if (t->state_sync != NULL) /* a worker may still take a state: who is told of it goes now */
         state_sync_quiet(t->state_sync);
     xactions_free(t->xactions);

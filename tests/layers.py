@@ -30,7 +30,7 @@ import sys
 DRAWING = re.compile(r"^## Layers\n.*?^```\n(.*?)^```", re.S | re.M)
 ROOMS = re.compile(r"^## Rooms\n(.*?)(?=^## |\Z)", re.S | re.M)
 ROOMS_OF = re.compile(r"^```\n([a-z/]+)/[^\n]*\n(.*?)^```", re.S | re.M)
-ROOM = re.compile(r"^ +([a-z]+)/", re.M)
+ROOM = re.compile(r"^ +([a-z][a-z0-9]*)/", re.M)
 TESTING = re.compile(r"_test\.[ch]$|_fuzz\.c$|/testing/")
 FOLDER = re.compile(r"\b((?:[a-z0-9]+/)+)")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)

@@ -39,6 +39,7 @@ struct candidate;
 struct committer;
 struct follower;
 struct exposure_gate;
+struct gateway;
 struct guard;
 struct witness;
 struct job_glue;
@@ -89,9 +90,12 @@ struct proxy {
     atomic_uint reads_waiting;     /* those of them that wait for an owner */
     atomic_uint lists;
     atomic_ullong complained_ms; /* of a node that is ahead of this primary, last */
+    struct gateway *gateway;     /* for S3 requests */
     struct http_server *public_server;
+    struct http_server *s3_server; /* NULL: none */
     struct http_server *control_server;
     char *public_url;
+    char *s3_url; /* NULL: no S3 listener */
     char *control_url;
     struct follower *follower;   /* of one that is or may be a gateway */
     struct candidate *candidate; /* is_shared */

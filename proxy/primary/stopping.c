@@ -93,5 +93,7 @@ void proxy_leave(struct proxy *p, int signals_fd)
     if (!proxy_is_primary(p) && tell_primary(p, &err) != 0)
         log_warn("the primary does not know that this proxy stops", lerr(&err));
     http_server_leave(p->public_server);
+    if (p->s3_server != NULL)
+        http_server_leave(p->s3_server);
     pause_while(p, others_serve, signals_fd);
 }

@@ -42,6 +42,7 @@ struct cold_fresh;
 struct ec;
 struct evictor;
 struct exposure_gate;
+struct gateway;
 struct guard;
 struct witness;
 struct health;
@@ -65,7 +66,7 @@ struct slices_hooks {
     void (*wanted)(struct target *t, uint64_t slices_bucket_id, const char *slice);
 };
 
-enum target_listener { LISTEN_PUBLIC, LISTEN_CONTROL, LISTEN_DATA, LISTENERS };
+enum target_listener { LISTEN_PUBLIC, LISTEN_CONTROL, LISTEN_DATA, LISTEN_S3, LISTENERS };
 
 struct target {
     struct target_params params;
@@ -101,23 +102,24 @@ struct target {
     struct object_copier *copier; /* of renames */
     struct copies *copies;        /* of buckets with several */
     struct unrecoverable *unrecoverable;
-    struct ec *ec;                     /* of those with objects in slices */
-    const struct slices_hooks *slices; /* its own */
-    struct cold *cold;                 /* reads from the backends of buckets */
-    struct back *back;                 /* uploads to them what was written here */
-    struct cold_fresh *fresh;          /* asks them whether what is here is theirs still */
-    struct last_use *last_use;         /* when objects of buckets with a backend were used */
-    struct evictor *evictor;           /* makes room for them */
-    struct xactions *xactions;         /* background jobs */
-    struct health *health;             /* takes bad disks out */
-    struct sweeper *sweeper;           /* removes destroyed buckets and old tombstones */
-    struct http_server *servers[LISTENERS];
-    char *urls[LISTENERS];         /* as others reach them */
-    struct member *member;         /* registration, keepalives, fetching the state */
-    _Atomic uint64_t shown_roster; /* the generation that the gauges have (gauges.h) */
-    atomic_bool serving;           /* all of the above stands */
-    atomic_bool is_full;           /* a disk takes no more, said the last look */
-    atomic_bool leaving;           /* it stops, and is not to be sent anything new */
+    struct ec *ec;                          /* of those with objects in slices */
+    const struct slices_hooks *slices;      /* its own */
+    struct cold *cold;                      /* reads from the backends of buckets */
+    struct back *back;                      /* uploads to them what was written here */
+    struct cold_fresh *fresh;               /* asks them whether what is here is theirs still */
+    struct last_use *last_use;              /* when objects of buckets with a backend were used */
+    struct evictor *evictor;                /* makes room for them */
+    struct xactions *xactions;              /* background jobs */
+    struct health *health;                  /* takes bad disks out */
+    struct sweeper *sweeper;                /* removes destroyed buckets and old tombstones */
+    struct gateway *gateway;                /* for S3 requests */
+    struct http_server *servers[LISTENERS]; /* LISTEN_S3 may be NULL, … */
+    char *urls[LISTENERS];                  /* … and so its URL; as others reach them */
+    struct member *member;                  /* registration, keepalives, fetching the state */
+    _Atomic uint64_t shown_roster;          /* the generation that the gauges have (gauges.h) */
+    atomic_bool serving;                    /* all of the above stands */
+    atomic_bool is_full;                    /* a disk takes no more, said the last look */
+    atomic_bool leaving;                    /* it stops, and is not to be sent anything new */
 };
 
 /* Checks the parameters that have rules among themselves.  Takes what `params` holds. */

@@ -1,0 +1,75 @@
+/* The way in for S3 requests: on the S3 listener of a daemon (--s3-port), and below /s3 of its
+ * public one.  Both kinds of daemon share it.
+ *
+ *   request ─▶ operation ─▶ signature ─▶ right ─▶ handler
+ *                 │             │          │         └ 501 NotImplemented: the table has none
+ *                 │             │          └ 403 AccessDenied, 503 SlowDown (rates)
+ *                 │             └ 403: unknown key, wrong signature, a wrong time, …
+ *                 └ 400, 405: no such operation; or the error that ops.def gives it
+ *
+ * A handler is one row of the daemon's table (proxy/s3/handlers.c) and one function:
+ *
+ *     {S3_OP_HeadBucket, head_bucket},
+ *
+ * The function runs as begin() of a route does (net/http/handler.h).  It replies with the calls of
+ * gateway/reply.h or those of the server: http_reply_error() writes S3's document for any code.
+ *
+ * Without access control every caller may do everything, and signatures are not compared. */
+#pragma once
+
+#include "common/error.h"
+#include "net/http/handler.h"
+#include "s3/op.h"
+#include "s3/verify.h"
+
+struct gateway;
+struct guard;
+
+/* An S3 request; of the request's arena. */
+struct gateway_call {
+    const struct s3_op *op;
+    struct s3_call s3;      /* bucket, key, query */
+    struct s3_request head; /* as it was received */
+    struct s3_credential credential;
+    unsigned char signing_key[AUTH_MAC_BYTES]; /* of a signed request, with access control */
+};
+
+struct gateway_handler {
+    enum s3_op_id op;
+    void (*begin)(struct http_request *req,
+                  const struct gateway_call *call); /* NULL ends a table */
+};
+
+struct gateway_config {
+    const char *region;  /* the one that requests are signed for */
+    const char *domains; /* "s3.example.org,…": buckets are names below them; or "" */
+    bool asks_rights;    /* access control: the server's guard is that of access/guard.h */
+    const struct gateway_handler *handlers;
+};
+
+/* Copies texts; `handlers` are borrowed.  E_INVALID: a region or domain that is none. */
+int gateway_new(const struct gateway_config *config, struct gateway **out, struct error *err);
+void gateway_free(struct gateway *g); /* after the servers; NULL is fine */
+
+const char *gateway_region(const struct gateway *g);
+
+/* begin() of the rows below. */
+void gateway_begin(struct gateway *g, struct http_request *req);
+
+/* The rows of a daemon's route table; `begin_fn` calls gateway_begin(). */
+#define GATEWAY_ROW(row_name, row_pattern, row_net, begin_fn, text)                             \
+    {                                                                                           \
+        .name = (row_name), .method = HTTP_ANY, .pattern = (row_pattern), .nets = (row_net),    \
+        .any_type = true, .right = RIGHT_OPERATION, .begin = (begin_fn), .summary = (text),     \
+        .query = HTTP_PARAMETERS({HTTP_ANY_PARAMETER, "as in S3"}), .body = "as in S3",         \
+        .reply = "as in S3; errors are S3's XML", .errors = "in [S3's words](../design/s3.md)", \
+    }
+#define GATEWAY_ROUTES(begin_fn)                                                          \
+    GATEWAY_ROW("s3_service", "/", NET_S3, begin_fn, "S3: ListBuckets."),                 \
+        GATEWAY_ROW("s3", "/{path...}", NET_S3, begin_fn,                                 \
+                    "S3: every operation on a bucket or object.  The signature says who " \
+                    "asks; the operation says which right is needed."),                   \
+        GATEWAY_ROW("s3_public_service", "/s3", NET_PUBLIC, begin_fn,                     \
+                    "S3 on the public listener: ListBuckets."),                           \
+        GATEWAY_ROW("s3_public", "/s3/{path...}", NET_PUBLIC, begin_fn,                   \
+                    "S3 on the public listener, in path style: every other operation.")

@@ -1,0 +1,18 @@
+#include "target/s3/handlers.h"
+
+#include "target/node/target.h"
+
+const struct gateway_handler target_s3_handlers[] = {
+    {.begin = NULL},
+};
+
+static void s3_begin(struct http_request *req)
+{
+    struct target *t = http_user(req);
+    gateway_begin(t->gateway, req);
+}
+
+const struct http_route s3_routes[] = {
+    GATEWAY_ROUTES(s3_begin),
+    {.name = NULL},
+};
