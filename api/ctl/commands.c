@@ -45,6 +45,13 @@ static const struct flag_help of_validate[] = {
     {F_END, NULL}};
 
 static const struct flag_help of_user[] = {{F_kind, "service (default) or person"}, {F_END, NULL}};
+static const struct flag_help of_role[] = {
+    {F_requests_rate,
+     "calls a second that each node takes from each user with the role (0: no limit)"},
+    {F_bytes_rate,
+     "bytes a second, in both directions, that each node moves for each user with the role (0: no "
+     "limit)"},
+    {F_END, NULL}};
 static const struct flag_help of_grant[] = {{F_prefix, "only keys that begin with PREFIX"},
                                             {F_END, NULL}};
 

@@ -137,6 +137,20 @@ def test_a_rate_by_commands(c):
     run(c, "user", "update", "nobody", "--requests-rate", "1", status=3)
 
 
+def test_a_rate_of_a_role_by_commands(c):
+    """Its grants are replaced, and a part of its rate that is not given stays."""
+    def rate(grants, *flags):
+        said = run(c, "role", "set", "slow", grants, *flags, "-o", "json").stdout
+        return json.loads(said).get("rate", {})
+    equal(rate("see", "--requests-rate", "7"), {"requests": 7, "bytes": 0}, "of a new role")
+    equal(rate("see,jobs", "--bytes-rate", "1MiB"), {"requests": 7, "bytes": 1 << 20}, "both")
+    equal(rate("jobs"), {"requests": 7, "bytes": 1 << 20}, "after other grants")
+    for command in (("role", "show", "slow"), ("role", "ls")):
+        check("7 requests/s, 1 MiB/s on each node" in run(c, *command).stdout, f"{command}")
+    equal(rate("jobs", "--requests-rate", "0", "--bytes-rate", "0"), {}, "none")
+    run(c, "role", "rm", "slow", "--yes")
+
+
 def test_users_by_commands(c):
     """A user with a role, a key, grants on a prefix; and everybody."""
     c.create("shared")

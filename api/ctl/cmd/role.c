@@ -4,6 +4,7 @@
 #include "api/ctl/grant_text.h"
 #include "api/ctl/print/table.h"
 #include "api/ctl/print/user_print.h"
+#include "api/ctl/cmd/rate_flags.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
@@ -16,26 +17,28 @@ static int fail(const struct ctl *ctl, const struct dfc_error *err, const char *
     return ctl_fail(ctl, err, what);
 }
 
-static void put_row(struct table *t, json_t *role)
+static void put_row(const struct ctl *ctl, struct table *t, json_t *role)
 {
     const char *name = json_string_value(json_object_get(role, "name"));
     _cleanup_free_ char *grants = grants_text(json_object_get(role, "grants"));
+    _cleanup_free_ char *rate = rate_text(ctl, json_object_get(role, "rate"));
     table_cell(t, name != NULL ? name : "");
     table_cell(t, json_is_true(json_object_get(role, "builtin")) ? "yes" : "no");
     table_cell(t, grants);
+    table_cell(t, rate);
 }
 
 /* `roles`: an array, or one of them. */
 static void print_roles(struct ctl *ctl, json_t *roles)
 {
-    static const char *const headers[] = {"ROLE", "BUILT IN", "GRANTS", NULL};
+    static const char *const headers[] = {"ROLE", "BUILT IN", "GRANTS", "RATE", NULL};
     _cleanup_(table_freep)
     struct table *t = table_new(headers);
     size_t i;
     json_t *one;
     if (json_is_object(roles))
-        put_row(t, roles);
-    json_array_foreach(roles, i, one) put_row(t, one);
+        put_row(ctl, t, roles);
+    json_array_foreach(roles, i, one) put_row(ctl, t, one);
     table_print(t, ctl->out, ctl->headers, ctl->colour);
 }
 
@@ -70,6 +73,21 @@ int role_show(struct ctl *ctl, const struct args *args)
     return show(ctl, text, NULL);
 }
 
+/* The rate is one field of the role: a part that stays has to be known.  A new role has none. */
+static int add_rate(struct ctl *ctl, const struct args *args, json_t *doc)
+{
+    struct dfc_error err;
+    _cleanup_json_ json_t *before = NULL;
+    _cleanup_free_ char *text = NULL;
+    int rc = dfc_role_show(ctl->client, args->words[0], &text, &err);
+    if (rc != DFC_OK && rc != DFC_NOT_FOUND)
+        return fail(ctl, &err, args->words[0]);
+    int code = rc == DFC_OK ? ctl_parse(ctl, text, &before) : EXIT_OK;
+    if (code == EXIT_OK)
+        json_object_set_new(doc, "rate", rate_flags_read(args, json_object_get(before, "rate")));
+    return code;
+}
+
 int role_set(struct ctl *ctl, const struct args *args)
 {
     struct dfc_error failure;
@@ -83,6 +101,9 @@ int role_set(struct ctl *ctl, const struct args *args)
             return ctl_fail_common(ctl, &err, EXIT_USAGE);
         json_array_append_new(grants, one);
     }
+    int code = add_rate(ctl, args, doc);
+    if (code != EXIT_OK)
+        return code;
     _cleanup_free_ char *body = json_text(doc);
     if (dfc_role_set(ctl->client, args->words[0], body, &text, &failure) != DFC_OK)
         return fail(ctl, &failure, args->words[0]);

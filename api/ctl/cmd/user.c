@@ -5,6 +5,7 @@
 #include "api/ctl/key_input.h"
 #include "api/ctl/print/table.h"
 #include "api/ctl/print/user_print.h"
+#include "api/ctl/cmd/rate_flags.h"
 #include "api/secret.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
@@ -97,30 +98,6 @@ static json_t *roles_of(const struct args *args)
     return steal(roles);
 }
 
-/* What the flags say; what they leave out is as in `before`, the user, or no limit. */
-static json_t *rate_of(const struct args *args, const json_t *before)
-{
-    static const struct {
-        const char *field;
-        enum flag_id flag;
-    } parts[] = {{"requests", F_requests_rate}, {"bytes", F_bytes_rate}};
-    json_t *rate = json_object();
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        json_t *old = json_object_get(json_object_get(before, "rate"), parts[i].field);
-        if (args->given[parts[i].flag])
-            json_object_set_new(rate, parts[i].field,
-                                json_integer((json_int_t)args->number[parts[i].flag]));
-        else if (old != NULL)
-            json_object_set(rate, parts[i].field, old);
-    }
-    return rate;
-}
-
-static bool rate_is_given(const struct args *args)
-{
-    return args->given[F_requests_rate] || args->given[F_bytes_rate];
-}
-
 /* The rate is one field of the user: a part that stays has to be known. */
 static int add_rate(struct ctl *ctl, const struct args *args, json_t *doc)
 {
@@ -132,7 +109,7 @@ static int add_rate(struct ctl *ctl, const struct args *args, json_t *doc)
         return fail(ctl, &err, name);
     int code = ctl_parse(ctl, text, &before);
     if (code == EXIT_OK)
-        json_object_set_new(doc, "rate", rate_of(args, before));
+        json_object_set_new(doc, "rate", rate_flags_read(args, json_object_get(before, "rate")));
     return code;
 }
 
@@ -146,8 +123,8 @@ int user_create(struct ctl *ctl, const struct args *args)
         json_pack("{s:s, s:s, s:o}", "name", name, "kind", kind, "roles", roles_of(args));
     if (doc == NULL)
         return ctl_usage(ctl, "the name, or a role, is not UTF-8");
-    if (rate_is_given(args))
-        json_object_set_new(doc, "rate", rate_of(args, NULL));
+    if (rate_flags_given(args))
+        json_object_set_new(doc, "rate", rate_flags_read(args, NULL));
     _cleanup_free_ char *body = json_text(doc);
     if (dfc_user_create(ctl->client, body, &text, &err) != DFC_OK)
         return fail(ctl, &err, name);
@@ -163,7 +140,7 @@ int user_update(struct ctl *ctl, const struct args *args)
         return ctl_usage(ctl, "a role is not UTF-8");
     if (args->given[F_enabled])
         json_object_set_new(doc, "enabled", json_boolean(strcmp(args->text[F_enabled], "on") == 0));
-    if (rate_is_given(args)) {
+    if (rate_flags_given(args)) {
         int code = add_rate(ctl, args, doc);
         if (code != EXIT_OK)
             return code;

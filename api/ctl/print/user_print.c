@@ -50,22 +50,28 @@ char *grants_text(json_t *grants)
     return text_or_dash(&out);
 }
 
-/* No row where there is no limit. */
-static void print_rate(const struct ctl *ctl, struct table *t, const json_t *rate)
+char *rate_text(const struct ctl *ctl, const json_t *rate)
 {
     char size[32];
     json_int_t requests = json_integer_value(json_object_get(rate, "requests"));
     json_int_t bytes = json_integer_value(json_object_get(rate, "bytes"));
-    _cleanup_(buf_done)
     struct buf text = BUF_INIT;
     if (requests > 0)
         buf_printf(&text, "%lld requests/s", (long long)requests);
     if (bytes > 0)
         buf_printf(&text, "%s%s/s", text.len > 0 ? ", " : "", ctl_size(ctl, (uint64_t)bytes, size));
-    if (text.len == 0)
+    if (text.len > 0)
+        buf_puts(&text, " on each node");
+    return text_or_dash(&text);
+}
+
+/* No row where there is no limit. */
+static void put_rate(struct table *t, const char *rate)
+{
+    if (strcmp(rate, "-") == 0)
         return;
     table_cell(t, "rate");
-    table_cellf(t, "%s on each node", buf_str(&text));
+    table_cell(t, rate);
 }
 
 static void print_keys(struct table *t, json_t *keys)
@@ -88,6 +94,7 @@ void user_print(const struct ctl *ctl, json_t *user)
     struct table *t = table_new(headers);
     _cleanup_free_ char *roles = names_text(json_object_get(user, "roles"));
     _cleanup_free_ char *grants = grants_text(json_object_get(user, "grants"));
+    _cleanup_free_ char *rate = rate_text(ctl, json_object_get(user, "rate"));
     const json_t *enabled = json_object_get(user, "enabled");
     table_cell(t, "name");
     table_cell(t, text_at(user, "name"));
@@ -99,7 +106,7 @@ void user_print(const struct ctl *ctl, json_t *user)
     table_cell(t, roles);
     table_cell(t, "grants");
     table_cell(t, grants);
-    print_rate(ctl, t, json_object_get(user, "rate"));
+    put_rate(t, rate);
     print_keys(t, json_object_get(user, "keys"));
     table_print(t, ctl->out, ctl->headers, ctl->colour);
 }
