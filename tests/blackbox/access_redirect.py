@@ -154,7 +154,7 @@ def test_what_a_client_adds_is_not_believed(c):
 def test_a_targets_redirect_carries_the_proof(c):
     url = location(c, "GET", "o")
     for node in c.targets():
-        at = re.sub(r"http://[^/]+", c.url(node), url)
+        at = re.sub(r"https?://[^/]+", c.url(node), url)
         reply = c.http.request("GET", at)
         equal(reply.expect(200).body, DATA, f"by way of {node}")
         by_token = c.http.request("GET", at.split("?")[0], headers=c.root.headers(), follow=False)
@@ -175,7 +175,7 @@ def test_an_upload_is_handed_on_with_a_proof(c):
     url = c.root.call("PUT", path, DATA, follow=False).expect(307).headers["Location"]
     never = {"Dfc-Redirect": "never"}
     for node in c.targets():
-        at = re.sub(r"http://[^/]+", c.url(node), url)
+        at = re.sub(r"https?://[^/]+", c.url(node), url)
         ask(c, "PUT", at, DATA, never).expect(200)
         ask(c, "PUT", at.split("?")[0], DATA, {**never, **c.root.headers()}).expect(200)
     equal(c.root.call("GET", path).expect(200).body, DATA, "the object")

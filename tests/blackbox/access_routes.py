@@ -160,7 +160,7 @@ def test_a_body_is_not_waited_for(c):
             head = (f"{row['method']} {path_of(row)} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                     f"Content-Type: application/json\r\n{proof}")
             for body in BODIES:
-                reply = raw_exchange(c.address(node), (head + body).encode())
+                reply = raw_exchange(c.address(node), (head + body).encode(), context=c.http.context)
                 check(reply is not None, f"{node} {row['name']}: no reply to {body!r}")
                 reply.expect(status, code)
 
@@ -170,9 +170,9 @@ def test_a_login_is_no_way_to_fill_the_memory(c):
     head = ("POST /v1/auth/token HTTP/1.1\r\nHost: 127.0.0.1\r\n"
             "Content-Type: application/json\r\n")
     for body in BODIES[:2]:
-        raw_exchange(c.address("p1"), (head + body).encode()).expect(413)
+        raw_exchange(c.address("p1"), (head + body).encode(), context=c.http.context).expect(413)
     chunks = "Transfer-Encoding: chunked\r\n\r\n" + ("10000\r\n" + "x" * 65536 + "\r\n") * 64
-    raw_exchange(c.address("p1"), (head + chunks).encode()).expect(413)
+    raw_exchange(c.address("p1"), (head + chunks).encode(), context=c.http.context).expect(413)
 
 
 def test_methods_that_no_row_has(c):

@@ -213,7 +213,7 @@ class Http:
                 connection.request(method, rest, body=body, headers=headers)
                 response = connection.getresponse()
                 return Reply(response, response.read(), url)
-            except (ConnectionError, http.client.RemoteDisconnected):
+            except (ConnectionError, http.client.RemoteDisconnected, ssl.SSLEOFError):
                 connection.close()
                 # A kept connection may have been closed by its idle server meanwhile.
                 if fresh or attempt == 2:
@@ -268,11 +268,17 @@ def escape(name):
     return urllib.parse.quote(name, safe="/")
 
 
-def raw_exchange(address, data, timeout=WAIT_SECONDS, shut=False):
-    """Sends bytes as they are and reads to the end of the connection, or of one reply.
+def raw_connection(address, timeout, context):
+    plain = socket.create_connection(address, timeout=timeout)
+    return context.wrap_socket(plain, server_hostname=address[0]) if context else plain
+
+
+def raw_exchange(address, data, timeout=WAIT_SECONDS, shut=False, context=None):
+    """Sends bytes as they are and reads to the end of the connection, or of one reply.  context: of
+    TLS, if the listener speaks it (c.http.context).
 
     Returns the Reply; None where the server closed without one."""
-    with socket.create_connection(address, timeout=timeout) as s:
+    with raw_connection(address, timeout, context) as s:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             s.sendall(data)
             if shut:
