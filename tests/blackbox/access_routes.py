@@ -21,9 +21,10 @@ def all_rows(c):
 
 def tables(c):
     """(node, row) of all calls that public listeners have: administration, too, which is in the
-    tables of the control listeners.  What only nodes call has no right that a user can have."""
-    return [(node, row) for node, row in all_rows(c)
-            if "public" in row["listeners"] or row["right"] != "node"]
+    tables of the control listeners.  What only nodes call has no right that a user can have.
+    Operations of S3 are in access_s3.py."""
+    return [(node, row) for node, row in all_rows(c) if row["right"] != "operation"
+            and ("public" in row["listeners"] or row["right"] != "node")]
 
 
 def path_of(row):
