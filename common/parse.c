@@ -121,9 +121,7 @@ static bool take_fraction(const char **at, uint64_t *numerator, uint64_t *denomi
     return any;
 }
 
-/* number[.fraction][unit], rounded down to a whole number of the smallest unit, which itself
- * takes no fraction. */
-static bool parse_quantity(const char *text, const struct unit *units, uint64_t *out)
+static bool take_quantity(const char *text, const struct unit *units, unsigned __int128 *out)
 {
     uint64_t whole;
     uint64_t numerator;
@@ -134,28 +132,34 @@ static bool parse_quantity(const char *text, const struct unit *units, uint64_t 
     uint64_t factor = unit_factor(units, at);
     if (factor == 0 || (factor == 1 && denominator != 1))
         return false;
-    unsigned __int128 value = (unsigned __int128)whole * factor;
-    value += (unsigned __int128)numerator * factor / denominator;
+    *out = (unsigned __int128)whole * factor;
+    *out += (unsigned __int128)numerator * factor / denominator;
+    return true;
+}
+
+/* number[.fraction][unit], rounded down to a whole number of the smallest unit, which itself
+ * takes no fraction.  `what` says in an error what the text should be. */
+static int parse_quantity(const char *text, const struct unit *units, const char *what,
+                          uint64_t *out, struct error *err)
+{
+    unsigned __int128 value = 0;
+    bool taken = take_quantity(text, units, &value);
+    if (!taken && !is_digits(text))
+        return error_set(err, E_INVALID, "'%s' is not %s", text, what);
+    if (!taken || value > UINT64_MAX)
+        return error_set(err, E_INVALID, "'%s' is too large", text);
     *out = (uint64_t)value;
-    return value <= UINT64_MAX;
+    return 0;
 }
 
 int parse_size(const char *text, uint64_t *out_bytes, struct error *err)
 {
-    uint64_t value;
-    if (!parse_quantity(text, size_units, &value))
-        return error_set(err, E_INVALID, "'%s' is not a size such as 512, 64KiB or 1.5GiB", text);
-    *out_bytes = value;
-    return 0;
+    return parse_quantity(text, size_units, "a size such as 512, 64KiB or 1.5GiB", out_bytes, err);
 }
 
 int parse_duration_ms(const char *text, uint64_t *out_ms, struct error *err)
 {
-    uint64_t value;
-    if (!parse_quantity(text, duration_units, &value))
-        return error_set(err, E_INVALID, "'%s' is not a duration such as 250ms, 10s or 2h", text);
-    *out_ms = value;
-    return 0;
+    return parse_quantity(text, duration_units, "a duration such as 250ms, 10s or 2h", out_ms, err);
 }
 
 int parse_bool(const char *text, bool *out, struct error *err)

@@ -138,6 +138,21 @@ static void sizes(void **state)
     }
 }
 
+/* What is a size, and more than a number holds, is not called something else. */
+static void quantities_that_are_too_large(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"99EiB", "16E", "18446744073709551616"};
+    uint64_t got;
+    struct error err = ERROR_INIT;
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        assert_int_equal(parse_size(sizes[i], &got, &err), E_INVALID);
+        assert_non_null(strstr(err.message, "is too large"));
+    }
+    assert_int_equal(parse_duration_ms("213503982335d", &got, &err), E_INVALID);
+    assert_string_equal(err.message, "'213503982335d' is too large");
+}
+
 static void durations(void **state)
 {
     (void)state;
@@ -300,6 +315,7 @@ int main(void)
         cmocka_unit_test(not_whole_numbers),
         cmocka_unit_test(decimal_numbers),
         cmocka_unit_test(sizes),
+        cmocka_unit_test(quantities_that_are_too_large),
         cmocka_unit_test(durations),
         cmocka_unit_test(booleans),
         cmocka_unit_test(percent_decoding),
