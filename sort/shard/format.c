@@ -37,6 +37,19 @@ const char *format_extension_of(const char *name)
     return found;
 }
 
+const char *format_foreign_extension_of(const char *name)
+{
+    static const char *const foreign[] = {".rar", ".7z",      ".cpio", ".tar.xz",
+                                          ".txz", ".tar.bz2", ".tbz2"};
+    size_t len = strlen(name);
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        size_t n = strlen(foreign[i]);
+        if (n <= len && strcmp(name + len - n, foreign[i]) == 0)
+            return foreign[i];
+    }
+    return NULL;
+}
+
 int format_decode(const struct shard_format_ops *f, const struct format_input *in, struct sink tar,
                   struct error *err)
 {

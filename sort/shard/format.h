@@ -73,5 +73,7 @@ int format_decode(const struct shard_format_ops *f, const struct format_input *i
 const struct shard_format_ops *format_of_extension(const char *extension);
 /* The longest known extension that a name ends with, or NULL. */
 const char *format_extension_of(const char *name);
+/* The extension of an archive that is none of these formats (".rar"), or NULL. */
+const char *format_foreign_extension_of(const char *name);
 /* ".tar, .tar.gz, …", for messages. */
 const char *format_extensions(void);

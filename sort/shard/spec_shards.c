@@ -48,7 +48,8 @@ static int extension_choose(const char *field, const char *given, const char *te
     return rc;
 }
 
-/* The text with the extension: appended where it has none, an error where it has another. */
+/* The text with the extension: appended where it has none, an error where it has another, also one
+ * of an archive that no format reads: "x.rar.tar" would be no tar to its readers. */
 static int extension_apply(const char *field, const char *text, const char *extension, char **out,
                            struct error *err)
 {
@@ -56,6 +57,9 @@ static int extension_apply(const char *field, const char *text, const char *exte
     if (there != NULL && strcmp(there, extension) != 0)
         return error_set(err, E_SPEC, "field '%s': '%s' does not end with '%s'", field, text,
                          extension);
+    const char *foreign = there != NULL ? NULL : format_foreign_extension_of(text);
+    if (foreign != NULL)
+        return extension_check(field, foreign, err);
     *out = there != NULL ? xstrdup(text) : xprintf("%s%s", text, extension);
     return 0;
 }

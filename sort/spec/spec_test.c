@@ -289,6 +289,10 @@ static const struct {
     {WITHOUT(IN ", \"output_format\": \"o-%d.tgz\", \"output_extension\": \".zip\","
                 " \"output_shard_size\": 1"),
      E_SPEC, "'o-%d.tgz' does not end with '.zip'"},
+    {WITHOUT(IN ", \"output_format\": \"x-%04d.rar\", \"output_shard_size\": 1"), E_SPEC,
+     "field 'output_format': '.rar' is not an archive's extension (.tar"},
+    {WITHOUT(OUT ", \"input_format\": \"s-{0..9}.tar.xz\""), E_SPEC,
+     "field 'input_format': '.tar.xz' is not an archive's extension"},
     {BASE(", \"unreadable_shards\": \"skip\""), E_SPEC, "unreadable_shards"},
     {WITHOUT(IN ", \"output_format\": \"o-{9..1}\""), E_SPEC, "output_format"},
     {WITHOUT(IN ", \"output_format\": \"o-%d\""), E_SPEC, "field 'output_shard_size' is needed"},
