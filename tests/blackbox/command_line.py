@@ -337,6 +337,8 @@ def test_cluster_and_nodes(c):
     run(c, "node", "rm", "t1", status=USAGE)
     check("active" in run(c, "node", "rm", "t1", "--yes", status=FAILED).stderr, "a node that runs")
     run(c, "node", "rm", "t9", "--yes", status=NOT_FOUND)
+    check("no node is called 't9'" in run(c, "node", "rm", "t9", status=NOT_FOUND).stderr,
+          "what is not there needs no confirmation")
 
 
 def test_sort(c):

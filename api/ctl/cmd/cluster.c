@@ -226,13 +226,37 @@ int node_show(struct ctl *ctl, const struct args *args)
     return EXIT_OK;
 }
 
+/* ---- node rm ---- */
+
+/* Looked for before the operator is asked: a node that does not exist needs no confirmation. */
+static int check_is_there(struct ctl *ctl, const char *node)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    struct error err = ERROR_INIT;
+    size_t i;
+    json_t *n;
+    int code = ctl_cluster(ctl, NULL, &doc);
+    if (code != EXIT_OK)
+        return code;
+    json_array_foreach(json_object_get(doc, "nodes"), i, n)
+    {
+        if (strcmp(text_at(n, "id"), node) == 0)
+            return EXIT_OK;
+    }
+    error_set(&err, E_NODE_NOT_FOUND, "no node is called '%.64s'", node);
+    return ctl_fail_common(ctl, &err, EXIT_NOT_FOUND);
+}
+
 int node_rm(struct ctl *ctl, const struct args *args)
 {
     struct dfc_error err;
     const char *node = args->words[0];
+    int code = check_is_there(ctl, node);
+    if (code != EXIT_OK)
+        return code;
     _cleanup_free_ char *question =
         xprintf("Take node '%s' out of the cluster, and lose the objects that only it has?", node);
-    int code = ctl_confirm(ctl, args, question);
+    code = ctl_confirm(ctl, args, question);
     if (code != EXIT_OK)
         return code;
     if (dfc_node_remove(ctl->client, node, &err) != DFC_OK) {
