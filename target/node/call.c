@@ -5,6 +5,7 @@
 #include "access/guard.h"
 #include "cluster/members/location.h"
 #include "cluster/placement/owners.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "target/format/attr.h"
 #include "target/node/state_sync.h"
@@ -168,14 +169,22 @@ void object_call_run(struct http_request *req, void (*serve)(struct object_call 
     object_call_start(object_call_new(req), serve);
 }
 
+/* Of copies and moves; of what clients write space_watch.h says it once. */
+static void say_refused(struct target *t, const struct error *why)
+{
+    uint64_t count;
+    if (space_refusals_add(&t->space_refusals, clock_ms(), &count))
+        log_warn("copies are refused for lack of room", lu64("copies", count), lerr(why));
+}
+
 void object_call_fail(const struct object_call *call, const char *what, struct error *err)
 {
     int status = error_status(err->code);
     if (status >= 500) {
         error_recode(err, err->code, "%s '%s/%s'", what, call->bucket->name, call->name);
-        bool is_known = err->code == E_NO_SPACE &&
-                        call->put.kind != PUT_CLIENT; /* space_watch.h says it once */
-        if (status != 503 && !is_known)
+        if (err->code == E_NO_SPACE && call->put.kind != PUT_CLIENT)
+            say_refused(call->target, err);
+        else if (status != 503)
             log_error("call failed", lerr(err));
     }
     http_reply_error(call->req, err);

@@ -27,6 +27,7 @@
 #include "net/client/client.h"
 #include "net/http/server.h"
 #include "target/disk/mountpaths.h"
+#include "target/disk/space_refusals.h"
 #include "target/store/object.h"
 #include "target/node/params.h"
 
@@ -84,6 +85,7 @@ struct target {
     struct guard *guard;           /* of the public listener, with EXPOSURE_AUTH; else NULL, … */
     struct exposure_gate *gate;    /* … and this */
     struct space_limits space;
+    struct space_refusals space_refusals;
     struct address_list *allow;          /* params.backend_allow */
     struct backend_endpoints *endpoints; /* params.backend_endpoints */
     struct visitor_rules *visitors;      /* params.allowed_hosts, allowed_origins */

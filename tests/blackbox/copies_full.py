@@ -198,6 +198,8 @@ def test_objects_are_there_while_a_full_target_is_back(c):
     check_readable(c, c.wanted)
     check_details(c, c.wanted)
     equal(lagging(c), ["t3"], "who has not got all")
+    said = c.log("t3").count("copies are refused for lack of room")
+    check(0 < said < 3, f"lines about refused copies: {said}")
 
 
 def test_lists_show_them_once_as_they_are(c):
