@@ -14,6 +14,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/tsan.h"
 #include "io/pool.h"
 #include "net/testing/server_fixture.h"
 
@@ -273,7 +274,7 @@ static void wait_for(atomic_uint *counter, unsigned value)
 static void test_clients_that_leave(void **state)
 {
     (void)state;
-    enum { CLIENTS = 200 };
+    enum { CLIENTS = 200 / TSAN_STRIDE };
     static const char *const targets[] = {"/parked?q=x", "/stream?size=5000000",
                                           "/stream?size=5000000&length", "/big"};
     for (int i = 0; i < CLIENTS; i++) {

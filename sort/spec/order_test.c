@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "common/tsan.h"
 #include "sort/rows/slot.h"
 
 static struct sort_row row(const char *name, uint32_t shard, uint32_t position, uint64_t key)
@@ -209,22 +210,23 @@ static void test_slots_sort(void **state)
 }
 
 static const unsigned thread_counts[] = {1, 2, 3, 8, 1000};
+#define THREAD_COUNTS (sizeof thread_counts / sizeof *thread_counts)
 
 static void test_slots_sort_on_threads(void **state)
 {
     (void)state;
     static const size_t counts[] = {65535, 65536, 150000};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        for (size_t k = 0; k < sizeof thread_counts / sizeof *thread_counts; k++) {
-            struct sort_order o = {SORT_ALPHANUMERIC, k % 2 == 1};
-            struct texts t = make_slots(counts[i], k);
-            slots_sort(t.slots, t.count, t.names, &o, thread_counts[k]);
-            expect_sorted(&t, &o);
-            slots_sort(t.slots, t.count, t.names, &o, thread_counts[k]);
-            expect_sorted(&t, &o);
-            free(t.names);
-            free(t.slots);
-        }
+    enum { COUNTS = sizeof counts / sizeof *counts };
+    for (size_t n = 0; n < COUNTS * THREAD_COUNTS; n += TSAN_STRIDE) {
+        size_t k = n % THREAD_COUNTS;
+        struct sort_order o = {SORT_ALPHANUMERIC, k % 2 == 1};
+        struct texts t = make_slots(counts[n / THREAD_COUNTS], k);
+        slots_sort(t.slots, t.count, t.names, &o, thread_counts[k]);
+        expect_sorted(&t, &o);
+        slots_sort(t.slots, t.count, t.names, &o, thread_counts[k]);
+        expect_sorted(&t, &o);
+        free(t.names);
+        free(t.slots);
     }
 }
 
@@ -234,7 +236,7 @@ static void test_slots_sort_organ_pipe(void **state)
     (void)state;
     size_t count = 200000;
     struct sort_order o = {SORT_SHUFFLE, false};
-    for (size_t k = 0; k < sizeof thread_counts / sizeof *thread_counts; k++) {
+    for (size_t k = 0; k < THREAD_COUNTS; k += TSAN_STRIDE) {
         struct texts t = make_slots(count, 3);
         for (size_t i = 0; i < count; i++)
             t.slots[i].key = i < count / 2 ? i : count - i;

@@ -15,6 +15,7 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "common/rng.h"
+#include "common/tsan.h"
 #include "io/file.h"
 
 enum { MAP_SIZE = 1 << 30, BUCKET = 7 };
@@ -269,7 +270,7 @@ static void test_hundred_thousand_names_walk_in_order(void **state)
     (void)state;
     struct index *x = open_new();
     struct table t;
-    table_make(&t, 100000, 1);
+    table_make(&t, 100000 / TSAN_STRIDE, 1);
     put_neighbours(x);
     table_store(&t, x);
     assert_walk(&t, x);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "common/tsan.h"
 #include "target/format/object_path.h"
 #include "target/scrub/resilver.h"
 
@@ -537,7 +538,7 @@ static void test_a_crash_anywhere(void **state)
                   {"index.write", 61}};
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
         bool crashed = true;
-        for (unsigned n = 1; crashed; n += points[i].step) {
+        for (unsigned n = 1; crashed; n += points[i].step * TSAN_STRIDE) {
             crashed = crash_at(points[i].point, n);
             clear();
             if (!crashed && n == 1)
