@@ -330,8 +330,9 @@ def test_it_gives_up_in_the_end(c):
     S3.put("data", "hopeless", BIG)
     S3.fail("hopeless", times=20, cut_at=1_000)
     broken(c, "s3", "hopeless")
-    # Three tries, and two times three for the rest: a reset may destroy the head, too.
-    check(S3.count("hopeless") <= 9, f"{S3.count('hopeless')} requests")
+    # Three tries, and two times three for the rest, as a reset may destroy the head, too.  curl
+    # repeats a request once by itself, if its connection was a kept one and not a byte came back.
+    check(3 <= S3.count("hopeless") <= 2 * 9, f"{S3.count('hopeless')} requests")
     S3.calm()
 
 
