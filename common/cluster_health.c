@@ -117,7 +117,7 @@ static void judge_mountpaths(struct verdict *v, json_t *node)
     if (missing > 0)
         say(v, YELLOW, id,
             xprintf("%lld mountpath%s of '%s' %s disabled: objects that only it has give 503, and "
-                    "others stand in for it in buckets with copies; enable it, or give it up "
+                    "other owners serve buckets with copies; enable it, or give it up "
                     "('dfcctl storage mountpath detach %s PATH --lost')",
                     missing, missing > 1 ? "s" : "", id, missing > 1 ? "are" : "is", id));
 }

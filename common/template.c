@@ -50,7 +50,7 @@ static int take_number(const struct name_template *t, const char **at, uint64_t 
         *value = *value * 10 + digit;
     }
     if (c == *at)
-        return bad_template(t, *at, "a number must stand here", err);
+        return bad_template(t, *at, "a number is expected here", err);
     if (c - *at > TEMPLATE_WIDTH_MAX)
         return bad_template(t, *at, "the number has too many digits", err);
     *digits = (unsigned)(c - *at);
@@ -77,7 +77,7 @@ static int take_bash(const struct name_template *t, const char **at, struct rang
     unsigned step_digits = 0;
     int rc = take_number(t, at, &r->first, &first_digits, err);
     if (rc == 0 && !take_dots(at))
-        rc = bad_template(t, *at, "'..' must stand here", err);
+        rc = bad_template(t, *at, "'..' is expected here", err);
     if (rc == 0)
         rc = take_number(t, at, &last, &last_digits, err);
     r->step = 1;
@@ -86,7 +86,7 @@ static int take_bash(const struct name_template *t, const char **at, struct rang
     if (rc != 0)
         return rc;
     if (**at != '}')
-        return bad_template(t, *at, "'}' must stand here", err);
+        return bad_template(t, *at, "'}' is expected here", err);
     *at += 1;
     if (r->first > last)
         return bad_template(t, open, "the first number is greater than the second", err);
@@ -125,12 +125,12 @@ static int take_fmt(const struct name_template *t, const char **at, struct range
     if (rc != 0)
         return rc;
     if (**at != 'd')
-        return bad_template(t, open, "'d' or a width such as '06d' must stand here", err);
+        return bad_template(t, open, "'d' or a width such as '06d' is expected here", err);
     *at += 1;
     if (width > TEMPLATE_WIDTH_MAX)
         return bad_template(t, open, "the width is too large", err);
     if (strchr(*at, '%') != NULL)
-        return bad_template(t, strchr(*at, '%'), "only one '%' may stand in a template", err);
+        return bad_template(t, strchr(*at, '%'), "a template has at most one '%'", err);
     r->step = 1;
     r->count = UINT64_MAX;
     r->width = (unsigned)width;

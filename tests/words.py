@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """README and docs/guide/ are written for a reader in a hurry: short sentences, the words of the
-glossary.
+glossary.  So are messages, log lines and help texts: the string literals of C.
 
-    words.py [-v] [FILE…]      these files, else all pages but those of NOT_JUDGED; -v: the figures of each
+    words.py [-v] [FILE…]      these pages, else all but those of NOT_JUDGED, and the sources;
+                               -v: the figures of each page
 
 A sentence has at most LONGEST words, and those of a page AVERAGE on average.  A sentence ends with
 a full stop,
@@ -10,7 +11,7 @@ a question mark, an exclamation mark, or its paragraph, list item or cell of a t
 count for the
 average.  A piece of `code` and a link are as many words as a reader sees.  Code blocks are not
 looked at.
-INSTEAD has words that the glossary has others for."""
+INSTEAD has words that the glossary has others for, SAID those that messages avoid besides."""
 
 import glob
 import os
@@ -27,6 +28,16 @@ INSTEAD = {
     "that one": "the noun",
     "the other one": "the noun",
     "settle": "the verb for what is done",
+}
+
+SAID = {
+    "nobody": "no client, owner, target",
+    "somebody": "a client, owner, target",
+    "whoever": "every client, caller",
+    "lies": "is",
+    "stands?": "is, matches, serves",
+    "acts for": "leads",
+    "heard": "reached, received",
 }
 
 # Generated from tables.
@@ -94,6 +105,44 @@ def findings(text):
     return wrong, average
 
 
+# --- messages ------------------------------------------------------------------------------------
+
+TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])+'|"((?:\\.|[^"\\\n])*)"|[^\s]""", re.S)
+SOURCES = ("*.c", "*.h", "*.def")
+NOT_SAID = re.compile(r"(_test|_fuzz)\.c$|(^|/)(testing|tests)/")
+
+
+def literals(source):
+    """(number of the line, text) of string literals; those side by side are one."""
+    parts, first = [], 0
+    for token in TOKEN.finditer(source):
+        if token[1] is not None:
+            if not parts:
+                first = source.count("\n", 0, token.start()) + 1
+            parts.append(token[1])
+        elif parts and not token[0].startswith("/*"):
+            yield first, "".join(parts)
+            parts = []
+
+
+def said(source):
+    """Sentences about what is wrong.  A literal without a space is a name, and no message."""
+    return [f"{number}: '{word}' in \"{text[:60]}\": write {better}"
+            for number, text in literals(source) if " " in text
+            for word, better in {**INSTEAD, **SAID}.items()
+            if re.search(rf"\b{word}\b", text.replace("\\n", " "), re.I)]
+
+
+def sources():
+    for pattern in SOURCES:
+        for path in glob.glob(os.path.join(ROOT, "**", pattern), recursive=True):
+            name = os.path.relpath(path, ROOT)
+            if not name.startswith("build") and not NOT_SAID.search(name):
+                yield path
+
+
+# --- pages ---------------------------------------------------------------------------------------
+
 def pages():
     for path in glob.glob(os.path.join(ROOT, "**", "*.md"), recursive=True):
         name = os.path.relpath(path, ROOT)
@@ -102,7 +151,8 @@ def pages():
 
 
 def main(args):
-    paths = [a for a in args if a != "-v"] or sorted(pages())
+    given = [a for a in args if a != "-v"]
+    paths = given or sorted(pages())
     failed = False
     for path in paths:
         with open(path, encoding="utf-8") as f:
@@ -112,6 +162,12 @@ def main(args):
             print(f"{name}:{line}")
         if "-v" in args:
             print(f"{name}: {average:.1f} words a sentence")
+        failed = failed or bool(wrong)
+    for path in [] if given else sorted(sources()):
+        with open(path, encoding="utf-8") as f:
+            wrong = said(f.read())
+        for line in wrong:
+            print(f"{os.path.relpath(path, ROOT)}:{line}")
         failed = failed or bool(wrong)
     print("some sentences are too long, or have other words"
           if failed else "the sentences are short enough")

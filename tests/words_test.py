@@ -35,6 +35,13 @@ class Words(unittest.TestCase):
     def test_a_point_within_a_word_ends_nothing(self):
         self.assertEqual(len(self.sentences("See `a.b` in [the page. It](x.md) of 0.1.0 now.")), 2)
 
+    def test_messages_have_the_words_of_the_glossary(self):
+        source = ('/* "nobody here" */ char q = \'"\'; // "nobody"\nlog("no one "\n    /* so */ "acts "'
+                  ' "for it"); f("nobody");')
+        self.assertEqual(list(words.literals(source)), [(2, "no one acts for it"), (3, "nobody")])
+        self.assertEqual(len(words.said(source)), 1)
+        self.assertIn("2: 'acts for'", words.said(source)[0])
+
     def test_a_long_sentence_is_wrong(self):
         self.assertEqual(words.findings("One. " + many(35))[0], [])
         self.assertIn("1: 36 words", words.findings("One. " + many(36))[0][0])

@@ -162,7 +162,7 @@ static const char md_intro[] =
     "# dfcctl\n\n"
     "<!-- Made by `dfcctl help --markdown` from the command table in api/ctl. -->\n\n"
     "The command line of a cluster: `dfcctl NOUN VERB [FLAGS] [WORDS]`.\n\n"
-    "Objects are named `BUCKET/KEY` or `dfc://BUCKET/KEY`. Flags may stand anywhere; behind `--`\n"
+    "Objects are named `BUCKET/KEY` or `dfc://BUCKET/KEY`. Flags may be anywhere; behind `--`\n"
     "everything is a word.\n\n"
     "**Output.** Tables are for people and may change. `-o json` prints one documented JSON value "
     "on\n"

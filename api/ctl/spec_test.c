@@ -45,7 +45,7 @@ static void refusals_say_where(void **state)
 {
     (void)state;
     static const char *const rows[][2] = {
-        {"a: 1\nb: 2\na: 3\n", "spec: line 3, column 1: the key stands here for the second time"},
+        {"a: 1\nb: 2\na: 3\n", "spec: line 3, column 1: the key occurs here for the second time"},
         {"a: &x 1\n", "spec: line 1, column 4: anchors and tags are not understood"},
         {"a: !!str 1\n", "spec: line 1, column 4: anchors and tags are not understood"},
         {"a: *x\n", "spec: line 1, column 4: aliases are not understood"},

@@ -118,7 +118,7 @@ static int mapping_key(struct reader *r, const yaml_event_t *e, json_t *map)
     if (!utf8_valid(key, e->data.scalar.length))
         return refuse(r, &e->start_mark, "the key is not UTF-8, or has a NUL");
     if (json_object_get(map, key) != NULL)
-        return refuse(r, &e->start_mark, "the key stands here for the second time");
+        return refuse(r, &e->start_mark, "the key occurs here for the second time");
     return 0;
 }
 

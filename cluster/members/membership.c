@@ -133,8 +133,8 @@ static int check_takeover(const struct membership *m, const struct member *e,
     if (strcmp(e->control_url, spec->control_url) == 0)
         return 0;
     return error_set(err, E_EXISTS,
-                     "the id '%s' belongs to the node at %s, heard %llu ms ago; give this node "
-                     "another id, or stop that one and try again after %llu ms",
+                     "the id '%s' belongs to the node at %s, last seen %llu ms ago; give this node "
+                     "another id, or stop the other node and try again after %llu ms",
                      spec->id, e->control_url, (unsigned long long)silent_ms,
                      (unsigned long long)(m->timeout_ms - silent_ms + 1));
 }
@@ -172,7 +172,7 @@ static int check_address(const struct membership *m, const struct smap *map,
         if (strcmp(n->id, spec->id) != 0 && shares_address(n, spec) && holds_address(m, n, now_ms))
             return error_set(err, E_EXISTS,
                              "the address %s of node '%s' belongs to node '%s': give this node "
-                             "another address, or stop that one and try again once it is "
+                             "another address, or stop the other node and try again once it is "
                              "unreachable",
                              spec->control_url, spec->id, n->id);
     }

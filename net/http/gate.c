@@ -114,7 +114,7 @@ static int check_stamp(struct http_request *req, const struct http_route *route,
                          ours.cluster);
     if (route != NULL && route->fenced && theirs.term < ours.term)
         return error_set(err, E_STALE_MAP,
-                         "an order of term %llu, which is over: this node has heard of term %llu",
+                         "an order of term %llu, which is over: this node knows term %llu",
                          (unsigned long long)theirs.term, (unsigned long long)ours.term);
     return 0;
 }

@@ -374,7 +374,7 @@ const struct http_route control_routes[] = {
      .reply =
          "`{\"term\", \"version\", \"lease_ms\"}`; a newer one than the node's: fetch the state. "
          "lease_ms: for so long from when it sent this the node is not given up (0: not known). "
-         "`quotas`: what the other targets have of those buckets, and in `yours` what was heard "
+         "`quotas`: what the other targets have of those buckets, and in `yours` what was received "
          "last from this one",
      .errors = "node_not_found (register again) stale_map"},
     {.name = "node_stop",

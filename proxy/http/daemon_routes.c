@@ -164,7 +164,7 @@ const struct http_route daemon_routes[] = {
      .begin = health_begin,
      .summary = "Is this daemon ready to serve?",
      .query = HTTP_PARAMETERS({"live", "true: 200 as soon as the process answers"},
-                              {"synced", "true: and has it heard of the primary in this run?"}),
+                              {"synced", "true: and has it a state of the primary in this run?"}),
      .body = "",
      .reply = "`{\"status\": \"ready\", \"id\", \"role\", \"term\", \"version\"}`",
      .errors = "not_ready"},

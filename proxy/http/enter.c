@@ -54,7 +54,7 @@ int proxy_no_bucket(struct proxy *p, const char *name, struct error *err)
     if (atomic_load(&p->heard) || proxy_is_primary(p))
         return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
     return error_set(err, E_NOT_READY,
-                     "proxy '%s' knows no bucket '%s', and has not heard of the primary yet", p->id,
+                     "proxy '%s' knows no bucket '%s', and has no state of the primary yet", p->id,
                      name);
 }
 

@@ -116,9 +116,10 @@ const struct http_route signed_url_routes[] = {
      .nets = NET_PUBLIC,
      .right = RIGHT_ANY,
      .begin = url_begin,
-     .summary = "A signed URL: whoever has it can download or upload one object, as the caller. "
-                "Needs the right `read` or `write` on the object. It ends with its time, with the "
-                "right, and with the tokens of the user.",
+     .summary =
+         "A signed URL: every client that has it can download or upload one object, as the caller. "
+         "Needs the right `read` or `write` on the object. It ends with its time, with the "
+         "right, and with the tokens of the user.",
      .body =
          "`{\"method\": \"GET\" (HEAD, too) or \"PUT\", \"bucket\", \"object\", \"seconds\": 1 to "
          "url_ttl_max (1 h)}`",

@@ -474,8 +474,7 @@ static int note_verdict(struct etcd_store *e, enum etcd_verdict verdict, uint64_
     if (verdict != ETCD_FOREIGN)
         return error_set(err, E_NOT_PRIMARY,
                          "this proxy is no longer the primary; the change was not made, repeat it");
-    log_error("somebody else writes below this cluster's prefix in etcd",
-              lstr("prefix", e->prefix));
+    log_error("another writer uses this cluster's prefix in etcd", lstr("prefix", e->prefix));
     return error_set(err, E_NOT_PRIMARY,
                      "another program changed the documents below '%s' in etcd; the change "
                      "was not made, repeat it",

@@ -55,7 +55,7 @@ int dali_add(struct dali *d, const char *path, size_t len, uint64_t offset, uint
     const char *why = why_not(path, len, extension);
     if (why != NULL)
         return error_set(err, E_SHARD_UNSUPPORTED,
-                         "member '%.*s' cannot stand in an index for DALI: %s",
+                         "member '%.*s' cannot be in an index for DALI: %s",
                          (int)(len < 256 ? len : 256), path, why);
     _cleanup_(buf_done)
     struct buf line = BUF_INIT;

@@ -307,7 +307,7 @@ static int open_entry(struct unzip *z, struct error *err)
     const struct entry *e = &z->entry;
     unsigned char r[ZIP_LOCAL];
     if (e->offset >= z->in->size)
-        return zip_corrupt(z->in, e->offset, "an entry lies behind the end of the file", err);
+        return zip_corrupt(z->in, e->offset, "an entry is beyond the end of the file", err);
     inflow_seek(&z->data, e->offset);
     int rc = inflow_get(&z->data, r, sizeof r, err);
     if (rc == 0)

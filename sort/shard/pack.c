@@ -93,7 +93,7 @@ struct pack {
 static int unsupported(const struct pack *p, const struct untar_member *m, const char *why,
                        struct error *err)
 {
-    return error_set(err, E_SHARD_UNSUPPORTED, "member '%.*s' cannot stand in %s: %s",
+    return error_set(err, E_SHARD_UNSUPPORTED, "member '%.*s' cannot be in %s: %s",
                      (int)(m->path_len < 256 ? m->path_len : 256), m->path, p->ops->name, why);
 }
 

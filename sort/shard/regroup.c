@@ -295,7 +295,7 @@ static int record_kept(struct regroup *r, const struct item *item, struct reader
     if (r->pieces.len + r->inlines.len > r->config.record_memory)
         return error_set(
             err, E_NOMEM,
-            "shard '%s': the members of record '%.*s' stand too far apart to be held in the "
+            "shard '%s': the members of record '%.*s' are too far apart to be held in the "
             "memory that max_mem_usage gives to one record; is it the right key_rule?",
             r->config.shard, (int)(r->key.len < 256 ? r->key.len : 256), r->key.data);
     return reader_end(in, err);

@@ -217,7 +217,7 @@ static int deflate_run(struct zip *z, const void *data, size_t len, int flush, s
 
 static int unsupported(const struct untar_member *m, const char *why, struct error *err)
 {
-    return error_set(err, E_SHARD_UNSUPPORTED, "member '%.*s' cannot stand in a zip: %s",
+    return error_set(err, E_SHARD_UNSUPPORTED, "member '%.*s' cannot be in a zip: %s",
                      (int)(m->path_len < 256 ? m->path_len : 256), m->path, why);
 }
 

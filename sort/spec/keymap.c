@@ -292,7 +292,7 @@ static int add_exact(struct keymap *m, const char *key, size_t len, uint32_t for
     if (*place != 0)
         return entry_at(m, *place).format == format
                    ? 0
-                   : malformed(m, line, "the key stands with another format before", err);
+                   : malformed(m, line, "the key has another format in an earlier line", err);
     m->used = (m->used + UNIT - 1) / UNIT * UNIT;
     *place = (uint32_t)(m->used / UNIT) + 1;
     m->used += varint_put(m->block + m->used, len);

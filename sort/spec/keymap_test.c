@@ -139,7 +139,7 @@ static void test_what_is_malformed(void **state)
     assert_refused("", "a\t", "the format is empty");
     assert_refused("", "a\tx", "no range");
     assert_refused("", "a\tx-%d.zip", "does not end with '.tar'");
-    assert_refused("", "a\tx-%d\na\ty-%d", "line 2 of the external key map: the key stands with");
+    assert_refused("", "a\tx-%d\na\ty-%d", "line 2 of the external key map: the key has another");
     assert_refused("", "a(\tx-%d", "byte 3 of the pattern");
     assert_refused(", \"ekm_keys\": \"regex\"", "a\\\tx-%d", "backslash");
     assert_refused(", \"key_rule\": \"first_dot\"", "a.b\tx-%d\na.c\ty-%d", "line 2");

@@ -50,7 +50,7 @@ static int pick_by_header(const char *header, bool *ranged, char text[static COL
     enum http_range_result result =
         header != NULL ? http_range_parse(header, INT64_MAX, &range) : HTTP_RANGE_NONE;
     if (result == HTTP_RANGE_UNSATISFIABLE)
-        return error_set(err, E_RANGE, "the range lies outside the object");
+        return error_set(err, E_RANGE, "the range is outside the object");
     if (result == HTTP_RANGE_NONE)
         return 0;
     /* Sizes are not known: a range that counts from the end moves with the size. */

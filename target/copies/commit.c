@@ -249,7 +249,7 @@ static int go_on(const struct copies_order *o, struct round *r, struct error *er
             settle(&r->told[i], COPY_PASSED_OVER);
     }
     if (owners.acting == NULL || strcmp(owners.acting->id, o->target->id) != 0)
-        return error_set(err, E_STALE_MAP, "another owner acts for '%s' by now", o->name);
+        return error_set(err, E_STALE_MAP, "another owner leads '%s' by now", o->name);
     return 0;
 }
 

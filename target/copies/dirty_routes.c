@@ -210,7 +210,7 @@ const struct http_route dirty_routes[] = {
      .nets = NET_DATA,
      .right = RIGHT_NODE,
      .begin = settled_begin,
-     .summary = "Which of these writes all owners have, by the owner that acts for the names.",
+     .summary = "Which of these writes all owners have, by the leader of the names.",
      .query = HTTP_PARAMETERS(
          {"question", "settled; held: which this target has, by the sender's state or a later one; "
                       "wanted: all owners are to have what the greatest has; doubted: its own "

@@ -99,7 +99,7 @@ static int take(struct dirty_turns *s, uint64_t bucket_id, const char *name, str
     if (*at != NULL)
         return 0;
     if (s->count == s->most)
-        return error_set(err, E_OVERLOAD, "%zu names wait to be settled, the limit", s->count);
+        return error_set(err, E_OVERLOAD, "%zu names are dirty, the limit", s->count);
     *at = settling_new(s, bucket_id, name);
     s->count++;
     return 0;

@@ -26,7 +26,7 @@ static void settle_now(void *arg, uint64_t bucket_id, const char *name)
     struct error err = ERROR_INIT;
     if (!t->copies->stop.wanted &&
         copies_compare_now(t, bucket_id, name, COMPARE_FOR_ALL, NULL, &err) != 0)
-        log_debug("not settled", lstr("name", name), lerr(&err));
+        log_debug("still dirty", lstr("name", name), lerr(&err));
 }
 
 static size_t dirty_turns_at_once(const struct target *t)

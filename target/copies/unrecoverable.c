@@ -68,7 +68,7 @@ void unrecoverable_note(struct unrecoverable *l, uint64_t bucket_id, const char 
     if (known != NULL) {
         known->slices = slices;
     } else if (l->count < UNRECOVERABLE_MOST) {
-        log_error("object is lost: nobody has its bytes", lu64("bucket_id", bucket_id),
+        log_error("object is lost: no owner has its bytes", lu64("bucket_id", bucket_id),
                   lstr("name", name));
         l->all[l->count++] =
             (struct loss){.bucket_id = bucket_id, .slices = slices, .name = xstrdup(name)};

@@ -127,7 +127,7 @@ static int take_in(struct crash_state *l, bool has_objects, struct error *err)
     if (code == 0) {
         l->power_lost = *boot != '\0' && strcmp(boot, l->boot) != 0;
     } else if (code == E_JSON || (code == E_NOT_FOUND && has_objects)) {
-        log_warn("life of the mountpath unknown", lstr("path", l->path), lerr(&why));
+        log_warn("crash state of the mountpath unknown", lstr("path", l->path), lerr(&why));
         know_nothing(l);
     } else if (code != E_NOT_FOUND) {
         return error_set(err, code, "%s", why.message);

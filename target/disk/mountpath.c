@@ -78,7 +78,7 @@ static int check_above(const struct mountpath *mp, struct error *err)
         *slash = '\0';
         _cleanup_free_ char *format = xprintf("%s/.dfc/format.json", at);
         if (access(format, F_OK) == 0)
-            return error_set(err, E_MOUNTPATH, "'%s' lies inside another mountpath, '%s'", mp->path,
+            return error_set(err, E_MOUNTPATH, "'%s' is inside another mountpath, '%s'", mp->path,
                              *at != '\0' ? at : "/");
     }
     return 0;

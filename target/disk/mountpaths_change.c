@@ -238,8 +238,8 @@ static int reopen(const struct change *c, size_t i, struct mountpath **mp, struc
         return error_recode(err, E_MOUNTPATH_STATE, "enable '%s'", member->path);
     if (format == NULL || strcmp(format->mountpath, member->id) != 0)
         return error_set(err, E_MOUNTPATH_STATE,
-                         "'%s' %s: mount the disk that was disabled and enable it; or, where that "
-                         "one is lost, detach it with --lost, and then attach the new disk",
+                         "'%s' %s: mount the disk that was disabled and enable it; or, if that "
+                         "disk is lost, detach it with --lost, and then attach the new disk",
                          member->path,
                          format != NULL ? "is another disk" : "is missing, or an empty directory");
     code = mountpath_open(member->path, c->m->target_id, false, mp, err);

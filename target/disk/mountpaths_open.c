@@ -223,8 +223,8 @@ static int check_apart(const struct opening *o, struct error *err)
         for (size_t k = 0; k < i; k++) {
             const char *a = o->all[i].path, *b = o->all[k].path;
             if (strcmp(a, b) != 0 && mountpath_paths_nest(a, b))
-                return error_set(err, E_MOUNTPATH,
-                                 "one mountpath lies inside another: '%s' and '%s'", b, a);
+                return error_set(err, E_MOUNTPATH, "one mountpath is inside another: '%s' and '%s'",
+                                 b, a);
         }
     }
     return 0;

@@ -51,7 +51,7 @@ static int attr_check_limits(const struct attr *a, struct error *err)
     if (a->slices != NULL && (*a->slices == '\0' || strlen(a->slices) > ATTR_SLICES_MAX))
         return error_set(err, E_INVALID, "a manifest of slices has 1 to %d bytes", ATTR_SLICES_MAX);
     if (a->modified_ms < 0)
-        return error_set(err, E_INVALID, "the time of modification lies before 1970");
+        return error_set(err, E_INVALID, "the time of modification is before 1970");
     return meta_check(a, err);
 }
 

@@ -175,7 +175,7 @@ const struct http_route object_routes[] = {
      .nets = NET_DATA,
      .right = RIGHT_NODE,
      .begin = object_hold_begin,
-     .summary = "Reads an object that this target has, whoever owns it by now.",
+     .summary = "Reads an object that this target has, whether it owns it or not.",
      .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
      .body = "",
      .reply = "as of GET",
@@ -247,7 +247,7 @@ const struct http_route object_routes[] = {
      .begin = cold_copy_begin,
      .summary = "Has the bucket's backend copy another object of its own to this name.",
      .query = HTTP_PARAMETERS(FROM_PROXY),
-     .body = "`{\"action\": \"copy_from\", \"name\": the other one, \"value\": {\"etag\", "
+     .body = "`{\"action\": \"copy_from\", \"name\": the other name, \"value\": {\"etag\", "
              "\"size\"}}`: unless it has another entity tag (412)",
      .reply = "204, when the backend has it",
      .errors = ADMISSION "; object_not_found precondition_failed not_supported backend_error "

@@ -15,7 +15,7 @@ static int parse_parameter(const char *name, const char *text, uint64_t *out, st
 
 static int out_of_range(const struct read_question *q, struct error *err)
 {
-    return error_set(err, E_RANGE, "the range lies outside the object's %llu bytes",
+    return error_set(err, E_RANGE, "the range is outside the object's %llu bytes",
                      (unsigned long long)q->size);
 }
 

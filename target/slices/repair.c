@@ -320,7 +320,7 @@ static int is_current(const struct antientropy *s, const struct cluster_state *s
         return found;
     owners_of(state, b, name, &owners);
     if (owners.acting == NULL)
-        return error_set(err, E_NODE_UNREACHABLE, "nobody acts for it");
+        return error_set(err, E_NODE_UNREACHABLE, "it has no leader");
     int code = earlier_ask_node(s->target, state, owners.acting, b->id, name, &held, err);
     return code != 0 ? code : held.slices == r.manifest.tag;
 }

@@ -165,7 +165,7 @@ static int mend(struct slice_repair *m, const struct wanted *w, struct error *er
         return 0;
     owners_of(s, b, w->name, &owners);
     if (owners.acting == NULL)
-        return error_set(err, E_NODE_UNREACHABLE, "nobody acts for it");
+        return error_set(err, E_NODE_UNREACHABLE, "it has no leader");
     return strcmp(owners.acting->id, m->target->id) == 0 ? mend_here(m, s, w, err)
                                                          : tell(m, owners.acting, w, err);
 }
@@ -251,8 +251,7 @@ const struct http_route ec_mend_routes[] = {
      .nets = NET_DATA,
      .right = RIGHT_NODE,
      .begin = told_begin,
-     .summary =
-         "Has slices of an object made anew that are missing, by the owner that acts for it.",
+     .summary = "Has slices of an object made anew that are missing, by its leader.",
      .query = HTTP_PARAMETERS({"object", "its name"}),
      .body = "",
      .reply = "204: it is looked at soon",

@@ -175,7 +175,7 @@ static void drop_all(struct pass *p)
         if (object_drop(t->store, ec_slices_bucket(g->bucket_id), g->name, &g->version, &err) != 0)
             log_error("slice not removed", lstr("slice", g->name), lerr(&err));
     }
-    log_info("slices removed that nobody knows", lu64("count", count));
+    log_info("slices without a manifest removed", lu64("count", count));
 }
 
 /* Could all be judged? */

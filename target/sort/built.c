@@ -125,6 +125,6 @@ int sort_built_each(const struct sort_part *p,
     }
     if (code != 0)
         return code;
-    log_info("outputs of an earlier life stand", lstr("job", p->job->id), lu64("count", count));
+    log_info("outputs of an earlier run are kept", lstr("job", p->job->id), lu64("count", count));
     return job_files_write(p->target->mountpaths, p->job->id, list_name, kept.data, kept.len, err);
 }

@@ -208,7 +208,7 @@ const struct http_route sort_stream_routes[] = {
      .nets = NET_DATA,
      .right = RIGHT_NODE,
      .begin = orders_begin,
-     .summary = "The output shards that this target shall build.",
+     .summary = "The output shards that this target must build.",
      .query = HTTP_PARAMETERS({"from", "number of the sender among the participants"},
                               {"attempt", "of the job, from 0"}),
      .body = "an order stream (sort/rows/orders.h)",

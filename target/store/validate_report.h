@@ -22,7 +22,7 @@
     FINDING(size_differs, "the file has not the length that its attribute says")     \
     FINDING(checksum_differs,                                                        \
             "the file's bytes do not have the checksum that they were stored with")  \
-    FINDING(misplaced, "the file lies where its name does not belong")               \
+    FINDING(misplaced, "the file is not in the directory of its name")               \
     FINDING(quarantined, "its damaged file was moved aside, and no other has come")  \
     FINDING(unreadable, "the disk does not give the file")                           \
     FINDING(not_looked_at, "the mountpath, or its index, could not be looked at")

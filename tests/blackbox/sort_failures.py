@@ -166,7 +166,7 @@ def test_one_of_three_redoes_its_own(c):
           f"inputs of others were read again: {redone}")
     check(redone["shards"] <= 1, f"outputs that were finished were built again: {redone}")
     stand = [int(line.rpartition("count=")[2]) for line in c.log("t2").splitlines()
-             if "outputs of an earlier life stand" in line and job_id in line]
+             if "outputs of an earlier run are kept" in line and job_id in line]
     check(sum(stand) >= mine - 2, f"{stand} of the {mine} outputs of t2 stand")
     whole(c, "redo", job, wanted)
 

@@ -315,7 +315,7 @@ static void print_belief(struct ctl *ctl, json_t *plan)
     json_array_foreach(buckets, i, one) fprintf(ctl->err, " %s", text_at(one, "name"));
     fprintf(ctl->err, "%s\n", json_array_size(buckets) == 0 ? " (none)" : "");
     json_array_foreach(json_object_get(plan, "unheard"), i, one)
-        fprintf(ctl->err, "Not heard, and may know more: %s\n", json_string_value(one));
+        fprintf(ctl->err, "Not reached, and may know more: %s\n", json_string_value(one));
 }
 
 static int refuse(struct ctl *ctl, json_t *plan)
