@@ -96,6 +96,30 @@ void owners_of(const struct cluster_state *s, const struct bucket *b, const char
         out->awaited = find_awaited_earlier(s, b, name);
 }
 
+/* Who is not there, and nobody can stand in for it; NULL: the acting owner answers. */
+static const struct node *owner_away(const struct owners *o)
+{
+    if (o->awaited != NULL || o->count == 0)
+        return o->awaited;
+    if (o->acting == NULL)
+        return o->all[0];
+    return o->acting->state != NODE_ACTIVE ? o->acting : NULL;
+}
+
+int owners_find_acting(const struct cluster_state *s, const struct bucket *b, const char *name,
+                       struct owners *out, struct error *err)
+{
+    owners_of(s, b, name, out);
+    const struct node *away = owner_away(out);
+    if (out->count == 0)
+        return error_set(err, E_NO_TARGETS, "the cluster has no target that can own objects");
+    if (away != NULL)
+        return error_set(err, E_NODE_UNREACHABLE, "target '%s', %s '%s/%.128s', is %s", away->id,
+                         out->count == 1 ? "the owner of" : "who may alone have the last of",
+                         b->name, name, node_state_name(away->state));
+    return 0;
+}
+
 bool owners_has(const struct owners *o, const char *id)
 {
     for (size_t i = 0; i < o->count; i++) {

@@ -65,6 +65,10 @@ struct owners {
 
 void owners_of(const struct cluster_state *s, const struct bucket *b, const char *name,
                struct owners *out);
+/* The same, for a call of a client: 0, and the owner that acts can be asked.  E_NO_TARGETS;
+ * E_NODE_UNREACHABLE: it is not active, or one that is awaited is not. */
+int owners_find_acting(const struct cluster_state *s, const struct bucket *b, const char *name,
+                       struct owners *out, struct error *err);
 bool owners_has(const struct owners *o, const char *id);
 /* Is it an owner that is active and has all that was acknowledged, so that it may answer a read by
  * itself where it knows of no write of the name that is not settled? */

@@ -20,16 +20,6 @@ static int check_names(const char *bucket, const char *object, struct error *err
     return r != 0 ? r : object_name_check(object, strlen(object), err);
 }
 
-/* Who is not there, and nobody can stand in for it; NULL: the acting owner answers. */
-static const struct node *owner_away(const struct owners *o)
-{
-    if (o->awaited != NULL || o->count == 0)
-        return o->awaited;
-    if (o->acting == NULL)
-        return o->all[0];
-    return o->acting->state != NODE_ACTIVE ? o->acting : NULL;
-}
-
 /* The acting owner, or for a read another one that may answer it. */
 static const struct node *choose(struct proxy *p, const struct cluster_state *s,
                                  const struct bucket *b, const struct owners *o)
@@ -48,14 +38,9 @@ static int find_owner(struct proxy *p, const struct cluster_state *s, const char
     if (*b == NULL)
         return proxy_no_bucket(p, bucket, err);
     struct owners o;
-    owners_of(s, *b, object, &o);
-    const struct node *away = owner_away(&o);
-    if (o.count == 0)
-        return error_set(err, E_NO_TARGETS, "the cluster has no target that can own objects");
-    if (away != NULL)
-        return error_set(err, E_NODE_UNREACHABLE, "target '%s', %s '%s/%.128s', is %s", away->id,
-                         o.count == 1 ? "the owner of" : "who may alone have the last of", bucket,
-                         object, node_state_name(away->state));
+    int code = owners_find_acting(s, *b, object, &o, err);
+    if (code != 0)
+        return code;
     *owner = reads ? choose(p, s, *b, &o) : o.acting;
     return 0;
 }
