@@ -399,16 +399,29 @@ bool guard_sees(const struct http_request *req, const char *bucket)
     return c == NULL || decide(c, RIGHT_LIST, bucket, NULL, &q).allowed;
 }
 
+static void put_proof_of(const struct caller *c, const struct redirect_call *call, struct buf *url)
+{
+    struct proof_keys *keys = guard_keys(c->guard);
+    buf_puts(url, "&dfca=");
+    redirect_proof_put(keys, c->user->id, (uint64_t)clock_wall_ms() + c->guard->redirect_ttl_ms,
+                       call, url);
+    proof_keys_unref(keys);
+}
+
 static void put_new_proof(const struct http_request *req, const struct caller *c,
                           uint64_t bucket_id, const char *new_name, struct buf *url)
 {
     struct redirect_call call;
-    struct proof_keys *keys = guard_keys(c->guard);
-    buf_puts(url, "&dfca=");
     call_of(req, bucket_id, new_name, &call);
-    redirect_proof_put(keys, c->user->id, (uint64_t)clock_wall_ms() + c->guard->redirect_ttl_ms,
-                       &call, url);
-    proof_keys_unref(keys);
+    put_proof_of(c, &call, url);
+}
+
+void guard_put_call_proof(const struct http_request *req, const struct redirect_call *call,
+                          struct buf *url)
+{
+    const struct caller *c = http_caller(req);
+    if (c != NULL && c->user != NULL)
+        put_proof_of(c, call, url);
 }
 
 void guard_put_proof(const struct http_request *req, uint64_t bucket_id, const char *new_name,

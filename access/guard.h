@@ -77,6 +77,10 @@ void guard_put_proof(const struct http_request *req, uint64_t bucket_id, const c
 /* The same for a call that this node makes for the caller: the proof is always new, since the body
  * that came with the caller's may have taken longer than that lasts. */
 void guard_put_own_proof(const struct http_request *req, uint64_t bucket_id, struct buf *url);
+/* The same for a call that the request does not look like: an S3 request is carried out by another
+ * one. */
+void guard_put_call_proof(const struct http_request *req, const struct redirect_call *call,
+                          struct buf *url);
 /* Is it the call of a signed URL?  A node that it is streamed to then needs a redirect's proof. */
 bool guard_has_url(const struct http_request *req);
 /* Appends the proof of a signed URL for the call, in the name of the caller, who is a user.

@@ -143,22 +143,21 @@ static int put_error(const struct http_request *req, const struct error *err, st
 
 void http_reply_error(struct http_request *req, const struct error *err)
 {
-    int status = error_status(err->code);
-    if (status == 304) {
-        http_reply_empty(req, status);
+    const struct http_error_form *form = req->error_form;
+    if (error_status(err->code) == 304) {
+        http_reply_empty(req, 304);
         return;
     }
+    struct buf text = BUF_INIT;
+    int status = put_error(req, err, &text);
     if ((status == 429 || status == 503) && !has_header(req, "Retry-After"))
         http_reply_header(req, "Retry-After", "1");
+    if (form != NULL && !has_header(req, form->id_header))
+        http_reply_constant(req, form->id_header, req->id);
     if (err->code == E_OVERLOAD)
         metric_add(req->server->overload, 1);
     req->reply.code = error_name(err->code);
-    struct buf text = BUF_INIT;
-    status = put_error(req, err, &text);
     size_t len = text.len;
-    const struct http_error_form *form = req->error_form;
-    if (form != NULL && !has_header(req, form->id_header))
-        http_reply_constant(req, form->id_header, req->id);
     reply_own_data(req, status, form != NULL ? form->content_type : "application/json",
                    buf_steal(&text), len);
 }
