@@ -1,11 +1,13 @@
 #include "gateway/gateway.h"
 
 #include <openssl/crypto.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "access/guard.h"
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/param.h"
 #include "gateway/reply.h"
 #include "gateway/signing_keys.h"
 #include "s3/headers.h"
@@ -13,12 +15,12 @@
 enum { DOMAINS_MAX = 16, REGION_MAX = 63 };
 
 struct gateway {
+    struct gateway_config config;
+    atomic_uint forwards; /* under way */
     char *region;
     char *domains; /* its commas are NULs */
     const char *domain[DOMAINS_MAX];
     size_t domain_count;
-    bool asks_rights;
-    const struct gateway_handler *handlers;
     struct signing_keys *keys;
 };
 
@@ -51,10 +53,9 @@ int gateway_new(const struct gateway_config *config, struct gateway **out, struc
         return error_set(err, E_INVALID, "--s3-region: '%.64s' is no region in small letters",
                          config->region);
     struct gateway *g = xcalloc(1, sizeof *g);
-    g->region = xstrdup(config->region);
-    g->domains = xstrdup(config->domains);
-    g->asks_rights = config->asks_rights;
-    g->handlers = config->handlers;
+    g->config = *config;
+    g->config.region = g->region = xstrdup(config->region);
+    g->config.domains = g->domains = xstrdup(config->domains);
     g->keys = signing_keys_new();
     int code = split_domains(g, err);
     if (code != 0)
@@ -77,6 +78,24 @@ void gateway_free(struct gateway *g)
 const char *gateway_region(const struct gateway *g)
 {
     return g->region;
+}
+
+const struct gateway_config *gateway_config_of(const struct gateway *g)
+{
+    return &g->config;
+}
+
+bool gateway_enter_forward(struct gateway *g)
+{
+    if (atomic_fetch_add(&g->forwards, 1) < param_live(*g->config.forwards_max))
+        return true;
+    gateway_leave_forward(g);
+    return false;
+}
+
+void gateway_leave_forward(struct gateway *g)
+{
+    atomic_fetch_sub(&g->forwards, 1);
 }
 
 /* --- the head --------------------------------------------------------------------------------- */
@@ -152,6 +171,7 @@ static enum s3_error check_signature(struct gateway *g, struct http_request *req
                                  http_arena(req), why)) != S3_OK)
         return e;
     guard_set_key(req, call->credential.access_key);
+    call->has_key = true;
     return S3_OK;
 }
 
@@ -191,9 +211,9 @@ static enum s3_error admit(struct gateway *g, struct http_request *req, struct g
 {
     enum s3_error e =
         s3_verify_read(&call->head, &call->s3.query, http_arena(req), &call->credential, why);
-    if (e == S3_OK && g->asks_rights && call->credential.signing != S3_SIGNED_NOT)
+    if (e == S3_OK && g->config.asks_rights && call->credential.signing != S3_SIGNED_NOT)
         e = check_signature(g, req, call, why);
-    if (e == S3_OK && g->asks_rights)
+    if (e == S3_OK && g->config.asks_rights)
         e = check_right(req, call, why);
     return e;
 }
@@ -202,7 +222,7 @@ static enum s3_error admit(struct gateway *g, struct http_request *req, struct g
 
 static const struct gateway_handler *find_handler(const struct gateway *g, enum s3_op_id op)
 {
-    const struct gateway_handler *h = g->handlers;
+    const struct gateway_handler *h = g->config.handlers;
     while (h->begin != NULL && h->op != op)
         h++;
     return h;
@@ -221,6 +241,7 @@ static enum s3_error prepare(struct gateway *g, struct http_request *req, struct
 void gateway_begin(struct gateway *g, struct http_request *req)
 {
     struct gateway_call *call = arena_alloc(http_arena(req), sizeof *call);
+    call->gateway = g;
     struct s3_failure why = {.error = S3_OK};
     http_set_error_form(req, &gateway_error_form);
     http_reply_constant(req, gateway_error_form.id_header, http_request_id(req));

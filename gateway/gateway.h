@@ -23,15 +23,19 @@
 #include "s3/verify.h"
 
 struct gateway;
-struct guard;
+struct http_client;
+struct loop;
+struct state_holder;
 
 /* An S3 request; of the request's arena. */
 struct gateway_call {
+    struct gateway *gateway;
     const struct s3_op *op;
     struct s3_call s3;      /* bucket, key, query */
     struct s3_request head; /* as it was received */
     struct s3_credential credential;
-    unsigned char signing_key[AUTH_MAC_BYTES]; /* of a signed request, with access control */
+    bool has_key; /* the signature was compared, with … */
+    unsigned char signing_key[AUTH_MAC_BYTES];
 };
 
 struct gateway_handler {
@@ -45,13 +49,24 @@ struct gateway_config {
     const char *domains; /* "s3.example.org,…": buckets are names below them; or "" */
     bool asks_rights;    /* access control: the server's guard is that of access/guard.h */
     const struct gateway_handler *handlers;
+    /* For calls to the targets of objects (forward.h). */
+    struct state_holder *state;
+    struct http_client *client;
+    struct loop *loop;            /* the client's */
+    const uint64_t *forwards_max; /* of them at once: a live parameter */
+    size_t buffer_bytes;          /* of one, for each direction */
 };
 
 /* Copies texts; `handlers` are borrowed.  E_INVALID: a region or domain that is none. */
 int gateway_new(const struct gateway_config *config, struct gateway **out, struct error *err);
-void gateway_free(struct gateway *g); /* after the servers; NULL is fine */
+void gateway_free(struct gateway *g); /* after servers and client; NULL is fine */
 
 const char *gateway_region(const struct gateway *g);
+/* What it was given; its texts are its own. */
+const struct gateway_config *gateway_config_of(const struct gateway *g);
+/* One more call to a target.  False: forwards_max are under way. */
+bool gateway_enter_forward(struct gateway *g);
+void gateway_leave_forward(struct gateway *g);
 
 /* begin() of the rows below. */
 void gateway_begin(struct gateway *g, struct http_request *req);

@@ -66,7 +66,12 @@ static int start_gateway(struct proxy *p, struct error *err)
     const struct gateway_config config = {.region = p->params.s3_region,
                                           .domains = p->params.s3_domains,
                                           .asks_rights = p->guard != NULL,
-                                          .handlers = proxy_s3_handlers};
+                                          .handlers = proxy_s3_handlers,
+                                          .state = p->state,
+                                          .client = p->data_client,
+                                          .loop = p->data_loop,
+                                          .forwards_max = &p->params.s3_forwards_max,
+                                          .buffer_bytes = p->params.s3_buffer};
     return gateway_new(&config, &p->gateway, err);
 }
 

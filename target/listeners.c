@@ -68,7 +68,12 @@ static int start_gateway(struct target *t, struct error *err)
     const struct gateway_config config = {.region = t->params.s3_region,
                                           .domains = t->params.s3_domains,
                                           .asks_rights = t->guard != NULL,
-                                          .handlers = target_s3_handlers};
+                                          .handlers = target_s3_handlers,
+                                          .state = t->state,
+                                          .client = t->data_client,
+                                          .loop = t->data,
+                                          .forwards_max = &t->params.s3_forwards_max,
+                                          .buffer_bytes = t->params.s3_buffer};
     return gateway_new(&config, &t->gateway, err);
 }
 
@@ -96,6 +101,5 @@ void target_listeners_free(struct target *t)
         http_server_free(t->servers[i]);
         free(t->urls[i]);
     }
-    gateway_free(t->gateway);
     tls_free(t->tls);
 }

@@ -18,6 +18,7 @@
 #include "common/rng.h"
 #include "net/auth/auth.h"
 #include "net/tls/tls.h"
+#include "gateway/gateway.h"
 #include "io/file.h"
 #include "io/lock_file.h"
 #include "net/http/visitor.h"
@@ -483,6 +484,7 @@ void target_free(struct target *t)
     last_use_free(t->last_use);
     health_free(t->health);
     object_store_free(t->store);
+    gateway_free(t->gateway);
     public_guard_free(t);
     witness_free(t->witness);
     auth_free(t->auth);

@@ -1,10 +1,12 @@
 #include "proxy/s3/handlers.h"
 
+#include "gateway/objects.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/s3/list_buckets.h"
 
 const struct gateway_handler proxy_s3_handlers[] = {
     {S3_OP_ListBuckets, s3_list_buckets},
+    GATEWAY_OBJECT_HANDLERS,
     {.begin = NULL},
 };
 

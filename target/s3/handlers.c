@@ -1,8 +1,10 @@
 #include "target/s3/handlers.h"
 
+#include "gateway/objects.h"
 #include "target/node/target.h"
 
 const struct gateway_handler target_s3_handlers[] = {
+    GATEWAY_OBJECT_HANDLERS,
     {.begin = NULL},
 };
 

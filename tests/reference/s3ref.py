@@ -221,31 +221,36 @@ def sum_text(name, data):
     return base64.b64encode(SUMS[name](data)).decode()
 
 
-def chunk_signature(previous, data):
-    text = "\n".join([SIGNED_CHUNKS.replace("STREAMING-", ""), TIME, scope_of(TIME, REGION),
+def chained(text, time, region, secret):
+    return mac(signing_key(secret, time[:8], region), text).hex()
+
+
+def chunk_signature(previous, data, time=TIME, region=REGION, secret=SECRET):
+    text = "\n".join([SIGNED_CHUNKS.replace("STREAMING-", ""), time, scope_of(time, region),
                       previous, EMPTY, sha(data)])
-    return mac(signing_key(SECRET, TIME[:8], REGION), text).hex()
+    return chained(text, time, region, secret)
 
 
-def trailer_signature(previous, trailers):
-    text = "\n".join(["AWS4-HMAC-SHA256-TRAILER", TIME, scope_of(TIME, REGION), previous,
+def trailer_signature(previous, trailers, time=TIME, region=REGION, secret=SECRET):
+    text = "\n".join(["AWS4-HMAC-SHA256-TRAILER", time, scope_of(time, region), previous,
                       sha("".join(f"{n}:{v}\n" for n, v in trailers).encode())])
-    return mac(signing_key(SECRET, TIME[:8], REGION), text).hex()
+    return chained(text, time, region, secret)
 
 
-def frame(chunks, payload, seed, trailers):
-    """The body, aws-chunked."""
+def frame(chunks, payload, seed, trailers, time=TIME, region=REGION, secret=SECRET):
+    """The body, aws-chunked; `chunks` without the last, which is empty."""
     out, previous = b"", seed
     for chunk in chunks + [b""]:
         line = f"{len(chunk):x}"
         if payload != UNSIGNED_TRAILER:
-            previous = chunk_signature(previous, chunk)
+            previous = chunk_signature(previous, chunk, time, region, secret)
             line += f";chunk-signature={previous}"
         out += line.encode() + b"\r\n" + (chunk + b"\r\n" if chunk else b"")
     for name, value in trailers:
         out += f"{name}:{value}\r\n".encode()
     if payload == SIGNED_TRAILER:
-        out += f"x-amz-trailer-signature:{trailer_signature(previous, trailers)}\r\n".encode()
+        last = trailer_signature(previous, trailers, time, region, secret)
+        out += f"x-amz-trailer-signature:{last}\r\n".encode()
     return out + b"\r\n"
 
 

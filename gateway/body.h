@@ -1,0 +1,33 @@
+/* The body of an S3 request on its way to an object: decoded where it is aws-chunked, and held
+ * against every digest that the request brings for it.
+ *
+ *     body_new()      what the headers say: kind, length, digests
+ *     body_next()     bytes of the object out of bytes of the body, any number of times
+ *     body_end()      is it all there, and right?
+ *
+ * Not one of its bytes may be believed before body_end() is S3_OK.  One thread at a time. */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "gateway/gateway.h"
+
+struct body;
+
+/* `length`: Content-Length, or -1.  A Content-MD5 must be one; the object's target compares it.
+ * S3_MISSING_LENGTH, S3_ENTITY_TOO_LARGE, S3_INVALID_DIGEST, S3_INVALID_REQUEST,
+ * S3_MALFORMED_TRAILER, S3_INVALID_ARGUMENT. */
+enum s3_error body_new(const struct gateway_call *call, int64_t length, struct body **out,
+                       struct s3_failure *why);
+void body_free(struct body *b);
+DEFINE_CLEANUP(struct body, body_free);
+
+/* Of the object. */
+uint64_t body_length(const struct body *b);
+/* Takes from *data until there are bytes to give, which *out points at, within what was given;
+ * *out_len 0: all is taken.  An error is final. */
+enum s3_error body_next(struct body *b, const char **data, size_t *len, const char **out,
+                        size_t *out_len, struct s3_failure *why);
+/* S3_INCOMPLETE_BODY, S3_CONTENT_SHA256, S3_BAD_DIGEST, S3_MALFORMED_TRAILER. */
+enum s3_error body_end(struct body *b, struct s3_failure *why);

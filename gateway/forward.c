@@ -1,0 +1,445 @@
+/* Who replies: the target's answer comes in the loop's thread, while the client may still send.
+ * Until the body is over only the request's own HTTP thread may touch the request, since the client
+ * can vanish at any moment.  So the answer is kept, and whoever comes second replies: the loop, or
+ * the HTTP thread at the next piece of the body or at its end.  `lock` decides; `req` is NULL once
+ * it has been replied to, or is gone. */
+#include "gateway/forward.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <strings.h>
+
+#include "access/guard.h"
+#include "access/redirect_proof.h"
+#include "cluster/documents/state_holder.h"
+#include "cluster/members/location.h"
+#include "cluster/placement/owners.h"
+#include "common/mem.h"
+#include "gateway/body.h"
+#include "gateway/reply.h"
+#include "io/loop.h"
+#include "net/client/client.h"
+
+enum { HOPS_MOST = 3 };
+
+struct forward {
+    struct gateway *gateway;
+    const struct gateway_call *s3; /* the request's */
+    struct forward_plan plan;
+    atomic_uint refs;    /* the request's, the call's, that of a message to the loop */
+    struct arena *arena; /* what the call is given, and the headers of the reply */
+    struct http_call call;
+    unsigned hops;
+    struct bpipe *upload; /* NULL: there is nothing to send */
+    uint64_t sent;        /* bytes of the object that are in the pipe */
+    size_t ready;         /* bytes that body_next() has given and the pipe not taken */
+    char last;            /* the last byte of the object */
+    pthread_mutex_t lock; /* of what follows; nothing that waits is called under it */
+    struct http_request *req;
+    bool body_over;
+    bool answered;
+    struct forward_reply reply;
+    struct forward_header **headers_end;
+};
+
+static void forward_unref(struct forward *f)
+{
+    if (atomic_fetch_sub(&f->refs, 1) != 1)
+        return;
+    gateway_leave_forward(f->gateway);
+    body_free(f->plan.body);
+    bpipe_unref(f->upload);
+    bpipe_unref(f->reply.download);
+    pthread_mutex_destroy(&f->lock);
+    arena_free(f->arena);
+    free(f);
+}
+
+const char *forward_header(const struct forward_reply *r, const char *name)
+{
+    for (const struct forward_header *h = r->headers; h != NULL; h = h->next) {
+        if (strcasecmp(h->name, name) == 0)
+            return h->value;
+    }
+    return NULL;
+}
+
+/* --- the reply -------------------------------------------------------------------------------- */
+
+/* With the lock held. */
+static void reply_if_due(struct forward *f, bool in_http_thread)
+{
+    struct http_request *req = f->req;
+    if (req == NULL || !f->answered || !(f->body_over || in_http_thread))
+        return;
+    f->req = NULL;
+    f->plan.reply(req, f->s3, &f->reply);
+}
+
+static bool is_read(const struct forward *f)
+{
+    return f->plan.method == HTTP_GET || f->plan.method == HTTP_HEAD;
+}
+
+static void keep_header(void *ctx, const char *name, const char *value)
+{
+    struct forward *f = ctx;
+    struct forward_header *h = arena_alloc(f->arena, sizeof *h);
+    h->name = arena_strdup(f->arena, name);
+    h->value = arena_strdup(f->arena, value);
+    *f->headers_end = h;
+    f->headers_end = &h->next;
+}
+
+/* --- the target's side, in the loop's thread -------------------------------------------------- */
+
+/* A read's bytes follow; all other replies are whole when the call is done. */
+static void call_head(void *arg, const struct http_head *head)
+{
+    struct forward *f = arg;
+    f->reply.headers = NULL;
+    f->headers_end = &f->reply.headers;
+    head->each_header(head, keep_header, f);
+    f->reply.status = head->status;
+    f->reply.length = head->content_length;
+    if (!is_read(f) || head->status < 200 || head->status > 299)
+        return;
+    pthread_mutex_lock(&f->lock);
+    f->answered = true;
+    reply_if_due(f, false);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* The reply to a HEAD has no document that says what is wrong. */
+static int code_of_status(int status)
+{
+    static const struct {
+        int status, code;
+    } rows[] = {
+        {403, E_ACCESS_DENIED}, {404, E_OBJECT_NOT_FOUND}, {412, E_PRECONDITION},
+        {416, E_RANGE},         {429, E_RATE_LIMITED},     {503, E_NOT_READY},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].status == status)
+            return rows[i].code;
+    }
+    return E_NET;
+}
+
+static void read_result(struct forward *f, const struct http_result *result)
+{
+    struct error *err = &f->reply.err;
+    if (result->code == 0 && result->status == 304)
+        error_set(err, E_NOT_MODIFIED, "it has the entity tag");
+    else if (http_result_error(result, f->call.url, err) == E_NET && result->code == 0)
+        error_set(err, code_of_status(result->status), "the target answered with status %d",
+                  result->status);
+    if (err->code == E_CANCELLED)
+        error_set(err, E_NOT_READY, "this node is stopping");
+}
+
+static void call_done(void *arg, struct http_result *result);
+
+static void call_start(struct forward *f)
+{
+    const struct gateway_config *config = gateway_config_of(f->gateway);
+    if (is_read(f)) {
+        bpipe_unref(f->reply.download); /* of a call that was sent on: nobody has it */
+        f->reply.download = bpipe_new(config->buffer_bytes);
+        f->call.download = f->reply.download;
+    }
+    http_call_start(config->client, &f->call, call_done, f);
+}
+
+static bool is_sent_on(struct forward *f, const struct http_result *result)
+{
+    const char *location = forward_header(&f->reply, "Location");
+    bool follows = result->code == 0 && result->status == 307 && location != NULL &&
+                   f->upload == NULL && f->hops < HOPS_MOST;
+    if (follows) {
+        f->hops++;
+        f->call.url = location;
+    }
+    return follows;
+}
+
+static void call_done(void *arg, struct http_result *result)
+{
+    struct forward *f = arg;
+    if (f->answered) { /* written by this thread alone */
+        forward_unref(f);
+        return;
+    }
+    if (is_sent_on(f, result)) {
+        call_start(f);
+        return;
+    }
+    read_result(f, result);
+    pthread_mutex_lock(&f->lock);
+    f->answered = true;
+    reply_if_due(f, false);
+    pthread_mutex_unlock(&f->lock);
+    forward_unref(f);
+}
+
+/* --- the client's side, in the HTTP thread ---------------------------------------------------- */
+
+static void cut_upload(struct forward *f, const char *why)
+{
+    struct error cut;
+    error_set(&cut, E_CANCELLED, "%s", why);
+    if (f->upload == NULL)
+        return;
+    bpipe_on_space(f->upload, NULL, NULL); /* nobody waits for it any more */
+    bpipe_finish(f->upload, &cut);
+}
+
+/* The body is not what the request says: the target gets no whole one. */
+static void refuse_body(struct forward *f, const struct s3_failure *why)
+{
+    cut_upload(f, why->message);
+    pthread_mutex_lock(&f->lock);
+    struct http_request *req = f->req;
+    f->req = NULL;
+    f->body_over = true;
+    pthread_mutex_unlock(&f->lock);
+    if (req != NULL)
+        gateway_fail(req, why);
+}
+
+static bool is_answered(struct forward *f)
+{
+    pthread_mutex_lock(&f->lock);
+    reply_if_due(f, true);
+    bool answered = f->req == NULL;
+    pthread_mutex_unlock(&f->lock);
+    return answered;
+}
+
+/* Bytes of the object into the pipe, but for the last one.  As bpipe_try_write(). */
+static ssize_t put_bytes(struct forward *f, const char *data, size_t len)
+{
+    uint64_t before_last = body_length(f->plan.body) - 1 - f->sent;
+    if (before_last == 0) {
+        f->last = data[0];
+        return 1;
+    }
+    ssize_t taken =
+        bpipe_try_write(f->upload, data, len < before_last ? len : (size_t)before_last, NULL);
+    if (taken > 0)
+        f->sent += (uint64_t)taken;
+    return taken;
+}
+
+/* How much was taken.  What is decoded and has no room in the pipe comes again. */
+static size_t pass_on(struct forward *f, const char *data, size_t len)
+{
+    struct s3_failure why;
+    for (const char *at = data;;) {
+        size_t left = len - (size_t)(at - data);
+        const char *rest = at;
+        if (f->ready == 0 && body_next(f->plan.body, &rest, &left, &at, &f->ready, &why) != S3_OK) {
+            refuse_body(f, &why);
+            return len;
+        }
+        if (f->ready == 0)
+            return len;
+        ssize_t taken = put_bytes(f, at, f->ready);
+        if (taken < 0)
+            return taken == BPIPE_AGAIN ? (size_t)(at - data) : len; /* the target takes no more */
+        at += taken;
+        f->ready -= (size_t)taken;
+        if ((size_t)(at - data) == len)
+            return len;
+    }
+}
+
+static size_t body_data(struct http_request *req, void *ctx, const char *data, size_t len)
+{
+    (void)req;
+    struct forward *f = ctx;
+    return is_answered(f) ? len : pass_on(f, data, len);
+}
+
+static void send_last(void *arg);
+
+/* The pipe has room again: not to be called from here. */
+static void send_last_later(void *arg)
+{
+    struct forward *f = arg;
+    atomic_fetch_add(&f->refs, 1);
+    loop_post(gateway_config_of(f->gateway)->loop, send_last, f);
+}
+
+/* In the HTTP thread, or in the loop's for a reference. */
+static void put_last(struct forward *f)
+{
+    bpipe_on_space(f->upload, send_last_later, f);
+    if (bpipe_try_write(f->upload, &f->last, 1, NULL) != BPIPE_AGAIN)
+        bpipe_finish(f->upload, NULL);
+}
+
+static void send_last(void *arg)
+{
+    struct forward *f = arg;
+    put_last(f);
+    forward_unref(f);
+}
+
+static void body_is_over(struct forward *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->body_over = true;
+    reply_if_due(f, true);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void all_came(struct http_request *req, void *ctx)
+{
+    (void)req;
+    struct forward *f = ctx;
+    struct s3_failure why;
+    if (is_answered(f))
+        return;
+    if (body_end(f->plan.body, &why) != S3_OK) {
+        refuse_body(f, &why);
+        return;
+    }
+    if (f->upload != NULL) {
+        put_last(f);
+        body_is_over(f);
+    } else {
+        body_is_over(f);
+        atomic_fetch_add(&f->refs, 1);
+        call_start(f);
+    }
+}
+
+static void body_cut(struct http_request *req, void *ctx)
+{
+    (void)req;
+    struct forward *f = ctx;
+    pthread_mutex_lock(&f->lock);
+    f->req = NULL;
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void body_resume(void *arg)
+{
+    http_resume_body(arg);
+}
+
+/* A body that is not over now never will be: the target must not wait for the rest. */
+static void request_ended(void *arg)
+{
+    struct forward *f = arg;
+    if (!f->body_over) /* written by this thread alone */
+        cut_upload(f, "the client's connection ended in the middle of the body");
+    forward_unref(f);
+}
+
+/* --- the start -------------------------------------------------------------------------------- */
+
+static const char *const *copy_lines(struct arena *a, const char *const *lines)
+{
+    size_t count = 0;
+    while (lines[count] != NULL)
+        count++;
+    const char **copy = arena_alloc(a, (count + 1) * sizeof copy[0]);
+    for (size_t i = 0; i < count; i++)
+        copy[i] = arena_strdup(a, lines[i]);
+    return copy;
+}
+
+/* The URL at the target that acts for the object, with the proof that the caller may do it. */
+static int put_url(struct http_request *req, const struct gateway_call *call,
+                   const struct forward_plan *plan, struct buf *url, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s =
+        state_current(gateway_config_of(call->gateway)->state);
+    const struct bucket *b = bmd_bucket(&s->bmd, call->s3.bucket);
+    struct owners owners;
+    if (b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", call->s3.bucket);
+    int code = owners_find_acting(s, b, call->s3.key, &owners, err);
+    if (code != 0)
+        return code;
+    location_put_target(url, owners.acting, s, b, call->s3.key, "");
+    const struct redirect_call proof = {.reads =
+                                            plan->method == HTTP_GET || plan->method == HTTP_HEAD,
+                                        .method = http_method_name(plan->method),
+                                        .bucket_id = b->id,
+                                        .object = call->s3.key,
+                                        .range = plan->range};
+    guard_put_call_proof(req, &proof, url);
+    return 0;
+}
+
+static struct forward *forward_new(struct http_request *req, const struct gateway_call *call,
+                                   const struct forward_plan *plan, const char *url)
+{
+    struct forward *f = xcalloc(1, sizeof *f);
+    uint64_t length = plan->body != NULL ? body_length(plan->body) : 0;
+    f->gateway = call->gateway;
+    f->s3 = call;
+    f->plan = *plan;
+    f->req = req;
+    f->body_over = plan->body == NULL;
+    f->arena = arena_new(1024);
+    f->headers_end = &f->reply.headers;
+    atomic_init(&f->refs, 1);
+    pthread_mutex_init(&f->lock, NULL);
+    if (length > 0)
+        f->upload = bpipe_new(gateway_config_of(call->gateway)->buffer_bytes);
+    f->call = (struct http_call){.method = plan->method,
+                                 .url = arena_strdup(f->arena, url),
+                                 .headers = copy_lines(f->arena, plan->headers),
+                                 .upload = f->upload,
+                                 .upload_length = (int64_t)length,
+                                 .to_public = true,
+                                 .once = !is_read(f) && length == 0,
+                                 .on_head = call_head,
+                                 .request_id = arena_strdup(f->arena, http_request_id(req))};
+    http_on_end(req, request_ended, f);
+    return f;
+}
+
+/* Nothing to send, or nothing before the whole body has been looked at. */
+static void begin_body(struct forward *f, struct http_request *req)
+{
+    static const struct http_body_ops ops = {.data = body_data, .end = all_came, .cut = body_cut};
+    if (http_content_length(req) == 0) {
+        all_came(req, f);
+        return;
+    }
+    if (f->upload != NULL)
+        bpipe_on_space(f->upload, body_resume, req);
+    http_take_body(req, &ops, f);
+}
+
+static void begin(struct forward *f, struct http_request *req)
+{
+    bool has_body = f->plan.body != NULL;
+    if (!has_body || f->upload != NULL) {
+        atomic_fetch_add(&f->refs, 1);
+        call_start(f);
+    }
+    if (has_body)
+        begin_body(f, req);
+}
+
+void forward_start(struct http_request *req, const struct gateway_call *call,
+                   const struct forward_plan *plan)
+{
+    _cleanup_buf_ struct buf url = BUF_INIT;
+    struct error err = ERROR_INIT;
+    if (put_url(req, call, plan, &url, &err) == 0 && !gateway_enter_forward(call->gateway))
+        error_set(&err, E_OVERLOAD, "s3_forwards_max requests are under way");
+    if (err.code == 0) {
+        begin(forward_new(req, call, plan, buf_str(&url)), req);
+        return;
+    }
+    body_free(plan->body);
+    http_reply_error(req, &err);
+}

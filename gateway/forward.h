@@ -1,0 +1,47 @@
+/* A native call to the target of an object that carries an S3 request out, with body and reply as
+ * streams.
+ *
+ *   client ── body ──▶ [upload pipe] ──▶ target ── reply ──▶ [download pipe] ──▶ client
+ *                │
+ *                └ decoded and summed (body.h).  The last byte waits until the whole body has
+ *                  proved right, so that the target makes nothing visible that is not.
+ *
+ * Backpressure both ways; memory is two pipes.  A read follows the redirects of targets.  A call
+ * with a body does not: its error is one that clients repeat.  A target that dies in the middle of
+ * a reply cuts the client's connection. */
+#pragma once
+
+#include "gateway/gateway.h"
+#include "io/bpipe.h"
+
+struct body;
+
+struct forward_header {
+    const char *name, *value;
+    struct forward_header *next;
+};
+
+struct forward_reply {
+    struct error err; /* code 0: it has succeeded; E_NOT_MODIFIED comes with headers */
+    int status;
+    int64_t length;                 /* of the body; -1: unknown */
+    struct forward_header *headers; /* or NULL */
+    struct bpipe *download;         /* the bytes of a GET */
+};
+
+/* The value of a header, in any case; NULL: there is none. */
+const char *forward_header(const struct forward_reply *r, const char *name);
+
+struct forward_plan {
+    enum http_method method;    /* of the native call */
+    const char *const *headers; /* "Name: value", NULL-terminated; of the request's arena */
+    const char *range;          /* value of the Range header among them; or NULL */
+    struct body *body;          /* taken over; NULL: the request's body is not read */
+    /* Replies; once.  In an HTTP thread or the client's loop. */
+    void (*reply)(struct http_request *req, const struct gateway_call *call,
+                  const struct forward_reply *r);
+};
+
+/* From a handler's begin.  `plan` is copied. */
+void forward_start(struct http_request *req, const struct gateway_call *call,
+                   const struct forward_plan *plan);
