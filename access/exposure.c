@@ -28,6 +28,10 @@ int exposure_of(const struct exposure_params *p, enum exposure *out, struct erro
             err, E_INVALID,
             "--public-auth needs --cluster-key-file: tokens are signed with a key that "
             "is derived from the cluster key");
+    if (p->admin_port != 0 && !p->public_auth)
+        return error_set(err, E_INVALID,
+                         "--admin-port needs --public-auth: without it the control listener has "
+                         "administration");
     if (!all && !p->public_auth && !auth_is_loopback(p->address))
         return error_set(err, E_INVALID,
                          "the public listener's address %s is not loopback: add --public-auth to "

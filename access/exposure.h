@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/error.h"
 
@@ -22,6 +23,7 @@ struct exposure_params {
     const char *key_file; /* the cluster key's, or "" */
     bool public_auth;
     const char *anonymous; /* "" or "all" */
+    uint64_t admin_port;   /* 0: none */
 };
 
 /* E_INVALID: what to add or to take away. */

@@ -27,6 +27,8 @@ static void test_which_parameters_give_which_mode(void **state)
         {{"127.0.0.1", "", true, ""}, E_INVALID, 0, "--cluster-key-file"},
         {{"127.0.0.1", "key", true, "all"}, E_INVALID, 0, "take one"},
         {{"127.0.0.1", "", false, "none"}, E_INVALID, 0, "'none'"},
+        {{"127.0.0.1", "key", true, "", 9000}, 0, EXPOSURE_AUTH, NULL},
+        {{"127.0.0.1", "key", false, "", 9000}, E_INVALID, 0, "--admin-port needs --public-auth"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct error err = ERROR_INIT;

@@ -369,7 +369,8 @@ static int open_route(void *ctx, struct http_request *req, struct error *err)
     http_on_end(req, end_call, c);
     http_set_caller(req, c);
     const struct http_route *route = http_route(req);
-    if (route != NULL && (route->right == RIGHT_NONE || route->right == RIGHT_OPERATION))
+    if (route != NULL && (route->right == RIGHT_NONE || route->right == RIGHT_OPERATION ||
+                          (route->open && http_listener(req) == NET_ADMIN)))
         return 0;
     int code = identify(req, c, err);
     if (code == 0)

@@ -158,13 +158,38 @@ int control_call(struct dfc_client *c, const struct call_small *what, const char
     return say_where(err, call_small(c, &full, path, text, err));
 }
 
+/* A node with an admin listener has operators' calls there. */
+static int node_admin_origin(struct dfc_client *c, const char *node, char **origin,
+                             struct dfc_error *err)
+{
+    _cleanup_free_ char *public = NULL, *text = NULL;
+    _cleanup_json_ json_t *doc = NULL;
+    struct error e = ERROR_INIT;
+    int rc = node_public_origin(c, node, &public, err);
+    if (rc != DFC_OK)
+        return rc;
+    const char *const origins[] = {public, NULL};
+    struct call_small what = show;
+    struct buf path = BUF_INIT;
+    what.origins = origins;
+    buf_puts(&path, "/v1/daemon");
+    if ((rc = call_small(c, &what, &path, &text, err)) != DFC_OK)
+        return rc;
+    if (json_parse(text, strlen(text), &doc, &e) != 0)
+        return failure_common(err, DFC_FAILED, &e);
+    *origin = origin_of(doc, "admin_url");
+    if (*origin == NULL)
+        *origin = steal(public);
+    return DFC_OK;
+}
+
 int admin_call(struct dfc_client *c, const struct call_small *what, const char *node,
                struct buf *path, char **text, struct dfc_error *err)
 {
     if (client_identity(c) == NULL || client_control_endpoints(c) != NULL)
         return control_call(c, what, node, path, text, err);
     _cleanup_free_ char *origin = NULL;
-    int rc = node != NULL ? node_public_origin(c, node, &origin, err) : DFC_OK;
+    int rc = node != NULL ? node_admin_origin(c, node, &origin, err) : DFC_OK;
     if (rc != DFC_OK)
         return rc;
     const char *const origins[] = {origin, NULL};

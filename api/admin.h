@@ -3,7 +3,8 @@
  *
  *     control endpoints: a call of a node  --> GET /v1/cluster, there --> its control address
  *                        any other         --> a control endpoint
- *     a login: a call of a node  --> GET /v1/cluster --> the public address of that node
+ *     a login: a call of a node  --> GET /v1/cluster --> GET /v1/daemon at that node's public
+ *                                     address --> its admin address, if it has one, or there
  *              any other         --> an endpoint
  *     none:    GET /v1/cluster, at an endpoint --> the control address of the node, or of all
  *                                                  proxies, the primary's first

@@ -21,21 +21,31 @@ static bool asks_visitors(const struct proxy *p, enum http_net net)
 {
     if (net == NET_S3)
         return p->guard == NULL;
-    return net == NET_PUBLIC || !auth_has_key(p->auth);
+    return (net & NET_CLIENTS) != 0 || !auth_has_key(p->auth);
 }
 
-static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsigned threads,
-                        struct http_server **server, char **url, struct error *err)
+struct listener {
+    enum http_net net;
+    const char *address; /* its own, or "" */
+    uint64_t port;
+    bool is_optional; /* port 0: there is none */
+    unsigned threads;
+    bool admin_is_elsewhere;
+    struct http_server **server;
+    char **url;
+};
+
+static int start_server(struct proxy *p, const struct listener *l, struct error *err)
 {
+    const enum http_net net = l->net;
     const bool to_clients = (net & NET_CLIENTS) != 0;
-    const char *own = to_clients ? p->params.public_address : p->params.control_address;
     struct tls *tls = to_clients ? p->tls : NULL;
     const struct http_server_config config = {
         .node = p->id,
-        .address = daemon_address(own, p->params.address),
-        .port = (uint16_t)port,
+        .address = daemon_address(l->address, p->params.address),
+        .port = (uint16_t)l->port,
         .net = net,
-        .threads = threads,
+        .threads = l->threads,
         .connections_max = (unsigned)p->params.connections_max,
         .connection_memory = p->params.connection_memory,
         .idle_timeout_s = (unsigned)((p->params.idle_timeout + 999) / 1000),
@@ -50,14 +60,16 @@ static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsig
         .tls_handshake_timeout_ms = p->params.tls_handshake_timeout,
         .tls_handshakes_max = (unsigned)p->params.tls_handshakes_max,
         .guard = to_clients ? public_hook(p) : NULL,
+        .admin_is_elsewhere = l->admin_is_elsewhere,
         .witness = witness_hook(p->witness),
         .user = p,
     };
-    int r = http_server_new(&config, server, err);
+    int r = http_server_new(&config, l->server, err);
     if (r == 0)
-        *url = daemon_url(tls != NULL,
-                          daemon_host(own, p->params.address, p->params.advertise, !to_clients),
-                          http_server_port(*server));
+        *l->url =
+            daemon_url(tls != NULL,
+                       daemon_host(l->address, p->params.address, p->params.advertise, !to_clients),
+                       http_server_port(*l->server));
     return r;
 }
 
@@ -78,15 +90,40 @@ static int start_gateway(struct proxy *p, struct error *err)
 int listeners_start(struct proxy *p, struct error *err)
 {
     const struct proxy_params *params = &p->params;
-    unsigned threads = daemon_http_threads(params->http_threads);
-    int r;
-    if ((r = start_gateway(p, err)) != 0 ||
-        (r = start_server(p, NET_PUBLIC, params->public_port, threads, &p->public_server,
-                          &p->public_url, err)) != 0)
-        return r;
-    if (params->s3_port != 0 && (r = start_server(p, NET_S3, params->s3_port, threads,
-                                                  &p->s3_server, &p->s3_url, err)) != 0)
-        return r;
-    return start_server(p, NET_CONTROL, params->control_port, CONTROL_THREADS, &p->control_server,
-                        &p->control_url, err);
+    const unsigned threads = daemon_http_threads(params->http_threads);
+    const struct listener all[] = {
+        {.net = NET_PUBLIC,
+         .address = params->public_address,
+         .port = params->public_port,
+         .threads = threads,
+         .admin_is_elsewhere = params->admin_port != 0,
+         .server = &p->public_server,
+         .url = &p->public_url},
+        {.net = NET_S3,
+         .address = params->public_address,
+         .port = params->s3_port,
+         .is_optional = true,
+         .threads = threads,
+         .server = &p->s3_server,
+         .url = &p->s3_url},
+        {.net = NET_ADMIN,
+         .address = daemon_address(params->admin_address, params->public_address),
+         .port = params->admin_port,
+         .is_optional = true,
+         .threads = CONTROL_THREADS,
+         .server = &p->admin_server,
+         .url = &p->admin_url},
+        {.net = NET_CONTROL,
+         .address = params->control_address,
+         .port = params->control_port,
+         .threads = CONTROL_THREADS,
+         .server = &p->control_server,
+         .url = &p->control_url},
+    };
+    int r = start_gateway(p, err);
+    for (size_t i = 0; r == 0 && i < sizeof all / sizeof *all; i++) {
+        if (all[i].port != 0 || !all[i].is_optional)
+            r = start_server(p, &all[i], err);
+    }
+    return r;
 }

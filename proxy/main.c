@@ -22,8 +22,6 @@ static void put_cluster_settings(struct buf *out)
     params_markdown(cluster_settings_rows, out);
 }
 
-enum { LISTENERS = 3 }; /* public, control, S3 */
-
 /* Of main(): a reload reads them again. */
 struct arguments {
     int count;
@@ -46,9 +44,10 @@ static const struct daemon_program program = {
 
 static int write_ready(const struct proxy *p, struct error *err)
 {
-    _cleanup_json_ json_t *doc = json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:s*}", "id", p->id, "pid", (int)getpid(), "public_url",
-        p->public_url, "control_url", p->control_url, "data_url", "", "s3_url", p->s3_url);
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:s, s:i, s:s, s:s, s:s, s:s*, s:s*}", "id", p->id, "pid", (int)getpid(),
+                  "public_url", p->public_url, "control_url", p->control_url, "data_url", "",
+                  "s3_url", p->s3_url, "admin_url", p->admin_url);
     return daemon_write_ready(p->params.dir, doc, err);
 }
 
@@ -97,6 +96,12 @@ static int serve(struct proxy *p, int signals, const struct arguments *args, str
     return 0;
 }
 
+/* Public and control; S3 and admin where they are wanted. */
+static uint64_t listeners_of(const struct proxy_params *params)
+{
+    return 2 + (params->s3_port != 0) + (params->admin_port != 0);
+}
+
 static int run(struct proxy_params *params, const struct arguments *args, struct error *err)
 {
     const struct daemon_config config = {.program = program.name,
@@ -104,7 +109,8 @@ static int run(struct proxy_params *params, const struct arguments *args, struct
                                          .log_level = params->log_level,
                                          .log_format = params->log_format,
                                          .log_file = params->log_file,
-                                         .files_wanted = LISTENERS * params->connections_max,
+                                         .files_wanted =
+                                             listeners_of(params) * params->connections_max,
                                          .faults = params->faults};
     _cleanup_close_ int signals = -1;
     struct proxy *p = NULL;

@@ -61,7 +61,8 @@ static int exposure(const struct proxy_params *params, enum exposure *out, struc
                                           daemon_address(params->public_address, params->address),
                                       .key_file = params->cluster_key_file,
                                       .public_auth = params->public_auth,
-                                      .anonymous = params->anonymous};
+                                      .anonymous = params->anonymous,
+                                      .admin_port = params->admin_port};
     return exposure_of(&e, out, err);
 }
 
@@ -502,6 +503,7 @@ static void stop_io(struct proxy *p)
     hurry(p->client);
     http_server_free(p->public_server);
     http_server_free(p->s3_server);
+    http_server_free(p->admin_server);
     http_server_free(p->control_server);
     pool_free(p->overhaul);
     pool_free(p->passwords);
@@ -550,6 +552,7 @@ void proxy_free(struct proxy *p)
     refused_nodes_free(p->refused_nodes);
     free(p->public_url);
     free(p->s3_url);
+    free(p->admin_url);
     free(p->control_url);
     free(p->state_path);
     free_lists(p);

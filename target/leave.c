@@ -75,13 +75,16 @@ static bool tell_primary(struct target *t, int signals_fd)
     return code == 0;
 }
 
+static const enum target_listener of_clients[] = {LISTEN_PUBLIC, LISTEN_S3, LISTEN_ADMIN};
+
 /* False: a signal. */
 static bool linger(const struct target *t, int signals_fd)
 {
     uint64_t until_ms = clock_ms() + t->params.stop_linger;
-    http_server_leave(t->servers[LISTEN_PUBLIC]);
-    if (t->servers[LISTEN_S3] != NULL)
-        http_server_leave(t->servers[LISTEN_S3]);
+    for (size_t i = 0; i < sizeof of_clients / sizeof *of_clients; i++) {
+        if (t->servers[of_clients[i]] != NULL)
+            http_server_leave(t->servers[of_clients[i]]);
+    }
     while (clock_ms() < until_ms && others_stand_in(t)) {
         if (daemon_pause(signals_fd, LOOK_MS))
             return false;
@@ -91,9 +94,12 @@ static bool linger(const struct target *t, int signals_fd)
 
 static size_t requests_of_clients(const struct target *t)
 {
-    struct http_server *s3 = t->servers[LISTEN_S3];
-    return http_server_requests(t->servers[LISTEN_PUBLIC]) +
-           (s3 != NULL ? http_server_requests(s3) : 0);
+    size_t sum = 0;
+    for (size_t i = 0; i < sizeof of_clients / sizeof *of_clients; i++) {
+        struct http_server *s = t->servers[of_clients[i]];
+        sum += s != NULL ? http_server_requests(s) : 0;
+    }
+    return sum;
 }
 
 static void let_requests_end(const struct target *t, int signals_fd)

@@ -11,11 +11,16 @@
 
 enum { CONTROL_THREADS = 2 };
 
-static const char *own_address(const struct target_params *p, enum http_net net)
+static const char *own_address(const struct target_params *p, enum target_listener which)
 {
-    return (net & NET_CLIENTS) != 0 ? p->public_address
-           : net == NET_CONTROL     ? p->control_address
-                                    : p->data_address;
+    const char *const own[LISTENERS] = {
+        [LISTEN_PUBLIC] = p->public_address,
+        [LISTEN_CONTROL] = p->control_address,
+        [LISTEN_DATA] = p->data_address,
+        [LISTEN_S3] = p->public_address,
+        [LISTEN_ADMIN] = daemon_address(p->admin_address, p->public_address),
+    };
+    return own[which];
 }
 
 /* Without a key a web page could administer, too.  A page cannot sign an S3 request. */
@@ -23,14 +28,14 @@ static bool asks_visitors(const struct target *t, enum http_net net)
 {
     if (net == NET_S3)
         return t->guard == NULL;
-    return net == NET_PUBLIC || !auth_has_key(t->auth);
+    return (net & NET_CLIENTS) != 0 || !auth_has_key(t->auth);
 }
 
 static int start_server(struct target *t, enum target_listener which, enum http_net net,
                         uint64_t port, unsigned threads, struct error *err)
 {
     const bool to_clients = (net & NET_CLIENTS) != 0;
-    const char *own = own_address(&t->params, net);
+    const char *own = own_address(&t->params, which);
     struct tls *tls = to_clients ? t->tls : NULL;
     const struct http_server_config config = {
         .node = t->id,
@@ -52,6 +57,7 @@ static int start_server(struct target *t, enum target_listener which, enum http_
         .tls_handshake_timeout_ms = t->params.tls_handshake_timeout,
         .tls_handshakes_max = (unsigned)t->params.tls_handshakes_max,
         .guard = to_clients ? public_guard_hook(t) : NULL,
+        .admin_is_elsewhere = which == LISTEN_PUBLIC && t->params.admin_port != 0,
         .witness = witness_hook(t->witness),
         .user = t,
     };
@@ -92,6 +98,8 @@ int target_listen(struct target *t, struct error *err)
         code = start_server(t, LISTEN_DATA, NET_DATA, p->data_port, threads, err);
     if (code == 0 && p->s3_port != 0)
         code = start_server(t, LISTEN_S3, NET_S3, p->s3_port, threads, err);
+    if (code == 0 && p->admin_port != 0)
+        code = start_server(t, LISTEN_ADMIN, NET_ADMIN, p->admin_port, CONTROL_THREADS, err);
     return code;
 }
 

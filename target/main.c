@@ -32,10 +32,11 @@ static const struct daemon_program program = {
 static void write_ready(const struct target *t)
 {
     struct error err = ERROR_INIT;
-    _cleanup_json_ json_t *doc = json_pack(
-        "{ss ss si ss ss ss ss ss*}", "id", t->id, "role", "target", "pid", (int)getpid(), "boot",
-        t->boot, "public_url", t->urls[LISTEN_PUBLIC], "control_url", t->urls[LISTEN_CONTROL],
-        "data_url", t->urls[LISTEN_DATA], "s3_url", t->urls[LISTEN_S3]);
+    _cleanup_json_ json_t *doc =
+        json_pack("{ss ss si ss ss ss ss ss* ss*}", "id", t->id, "role", "target", "pid",
+                  (int)getpid(), "boot", t->boot, "public_url", t->urls[LISTEN_PUBLIC],
+                  "control_url", t->urls[LISTEN_CONTROL], "data_url", t->urls[LISTEN_DATA],
+                  "s3_url", t->urls[LISTEN_S3], "admin_url", t->urls[LISTEN_ADMIN]);
     if (daemon_write_ready(t->params.dir, doc, &err) != 0)
         log_error("ready.json not written", lerr(&err));
 }
@@ -112,6 +113,12 @@ static int serve(struct target *t, int signals, const struct arguments *args, st
     return 0;
 }
 
+/* Public, control and data; S3 and admin where they are wanted. */
+static uint64_t listeners_of(const struct target_params *params)
+{
+    return 3 + (params->s3_port != 0) + (params->admin_port != 0);
+}
+
 static int run(struct target_params *params, const struct arguments *args, struct error *err)
 {
     const struct daemon_config config = {.program = program.name,
@@ -119,7 +126,8 @@ static int run(struct target_params *params, const struct arguments *args, struc
                                          .log_level = params->log_level,
                                          .log_format = params->log_format,
                                          .log_file = params->log_file,
-                                         .files_wanted = LISTENERS * params->connections_max,
+                                         .files_wanted =
+                                             listeners_of(params) * params->connections_max,
                                          .faults = params->faults};
     _cleanup_close_ int signals = -1;
     struct target *t = NULL;

@@ -50,11 +50,12 @@ enum http_net {
     NET_CONTROL = 2,
     NET_DATA = 4,
     NET_ALL = 7,
-    NET_ADMIN =
-        8, /* of a listener whose guard asks for rights: operators' calls, under their rights */
-    NET_S3 = 16, /* S3 requests alone */
-    NET_CLIENTS =
-        NET_PUBLIC | NET_S3, /* listeners that clients reach, and nodes need no proof on */
+    NET_ADMIN = 8, /* the calls of the public one, and operators' calls under their rights.  The
+                    * public one has these, too, where its guard asks for rights and there is no
+                    * admin listener */
+    NET_S3 = 16,   /* S3 requests alone */
+    NET_CLIENTS = NET_PUBLIC | NET_S3 |
+                  NET_ADMIN, /* listeners that clients reach, and nodes need no proof on */
 };
 
 /* A parameter of a call's query.  What a call does not have is refused (query.h). */
@@ -74,7 +75,7 @@ struct http_route {
     const char *pattern; /* "/v1/objects/{bucket}/{object...}"; {x} one segment, {x...} the rest */
     unsigned nets;       /* enum http_net */
     /* On the intra-cluster listeners a caller proves that it is a node (gate.h), unless: */
-    bool open;        /* anybody may call this there, too */
+    bool open;        /* anybody may call this there, and on admin listeners, too */
     bool any_cluster; /* looks itself at which cluster the caller belongs to; else: ours alone */
     bool fenced;      /* an order of the primary: refused from one whose term is over */
     bool changes;     /* a line in the log for each call; at any log level where it is admin */
@@ -106,7 +107,7 @@ struct http_guard {
      * reply alike; http_bytes() says what has gone.  (libmicrohttpd: not asked.) */
     enum http_pace (*pace)(void *ctx, struct http_request *req);
     void *ctx;
-    bool asks_rights; /* the listener then has operators' calls, too: NET_ADMIN */
+    bool asks_rights; /* a public listener then has operators' calls, too */
 };
 
 /* Told of each request when it is over, before its hooks run; in its HTTP thread. */

@@ -204,6 +204,11 @@ static bool request_is_admin(const struct http_request *req)
 /* Nothing was found: why. */
 static int request_unrouted(struct http_request *req, int rc, struct error *err)
 {
+    if (request_is_admin(req) && req->server->admin_is_elsewhere)
+        return error_set(err, E_ROUTE,
+                         "%s '%s' is administration: the admin listener of this node has it "
+                         "(--admin-port)",
+                         http_method_name(req->method), req->path);
     if (request_is_admin(req))
         return error_set(err, E_ROUTE,
                          "%s '%s' is administration: the control listener has it, and takes it "
@@ -231,7 +236,8 @@ static int request_read_parameters(struct http_request *req, struct error *err)
     int rc = request_unescape_params(req, err);
     return rc != 0 ? rc
                    : query_parse(req->arena, req->query, req->match.route,
-                                 req->server->net == NET_PUBLIC, &req->queries, err);
+                                 (req->server->net & (NET_PUBLIC | NET_ADMIN)) != 0, &req->queries,
+                                 err);
 }
 
 static int request_ask_guard(struct http_request *req, struct error *err)

@@ -87,6 +87,8 @@ static const char *net_name(enum http_net net)
         return "data";
     case NET_S3:
         return "s3";
+    case NET_ADMIN:
+        return "admin";
     default:
         return "all";
     }
@@ -124,16 +126,22 @@ static int server_start_reactors(struct http_server *s, const struct http_server
     return 0;
 }
 
-static bool has_administration(const struct http_server_config *config)
+/* Whose routes the server has. */
+static unsigned nets_of(const struct http_server_config *config)
 {
-    return config->guard != NULL && config->guard->asks_rights;
+    const struct http_guard *guard = config->guard;
+    if (config->net == NET_ADMIN)
+        return NET_PUBLIC | NET_ADMIN;
+    if (config->net == NET_PUBLIC && guard != NULL && guard->asks_rights &&
+        !config->admin_is_elsewhere)
+        return NET_PUBLIC | NET_ADMIN;
+    return config->net;
 }
 
 static int server_start(struct http_server *s, const struct http_server_config *config,
                         struct error *err)
 {
-    int rc = router_new(config->routes, config->net | (has_administration(config) ? NET_ADMIN : 0),
-                        &s->router, err);
+    int rc = router_new(config->routes, nets_of(config), &s->router, err);
     if (rc != 0)
         return rc;
     if (config->net == NET_PUBLIC &&
@@ -218,6 +226,7 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     struct http_server *s = xcalloc(1, sizeof *s);
     s->node = xstrdup(config->node);
     s->net = config->net;
+    s->admin_is_elsewhere = config->admin_is_elsewhere;
     s->connections_max = config->connections_max;
     s->peer_connections_max = peer_max(config->connections_max);
     s->peers = peers_new(s->peer_connections_max);

@@ -40,7 +40,9 @@ struct http_server_config {
         *visitors;     /* of a public one (visitor.h); NULL: not asked.  Borrowed */
     struct auth *auth; /* NULL: nobody is asked for proof, as on the public listener */
     const struct http_guard
-        *guard; /* of a public one; NULL: everybody may do everything.  Borrowed */
+        *guard;              /* of a public one; NULL: everybody may do everything.  Borrowed */
+    bool admin_is_elsewhere; /* of a public one whose guard asks for rights: another listener has
+                              * operators' calls */
     const struct http_witness *witness; /* told of the end of each request; or NULL.  Borrowed */
     const struct http_error_form *error_form; /* of its requests; NULL: JSON.  Borrowed */
     struct tls *tls; /* TLS is spoken, with this certificate; NULL: plain HTTP.  Borrowed.

@@ -58,6 +58,7 @@ struct http_server {
     void *user;
     struct router *router;
     struct router *elsewhere;      /* of a public one: what the control listener has */
+    bool admin_is_elsewhere;       /* … and operators find on the admin listener */
     struct route_metrics *metrics; /* one for each route, and one for none */
     metric_t *received_bytes;
     metric_t *sent_bytes;

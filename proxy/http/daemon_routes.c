@@ -15,12 +15,12 @@
 
 static json_t *info_json(struct proxy *p, const struct cluster_state *s)
 {
-    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "id",
-                     p->id, "role", "proxy", "primary", (int)proxy_is_primary(p), "pid",
+    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:s*}",
+                     "id", p->id, "role", "proxy", "primary", (int)proxy_is_primary(p), "pid",
                      (int)getpid(), "boot", p->boot, "release", build_release(), "commit",
                      build_commit(), "public_url", p->public_url, "control_url", p->control_url,
                      "data_url", "", "cluster", s->cluster_id, "term", (json_int_t)s->term,
-                     "version", (json_int_t)s->version);
+                     "version", (json_int_t)s->version, "admin_url", p->admin_url);
 }
 
 /* The metrics by name, labels included: what /metrics says, for those who prefer JSON. */
@@ -77,7 +77,7 @@ static void daemon_begin(struct http_request *req)
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *doc = daemon_part(p, s, what != NULL ? what : "info");
     if (doc != NULL) {
-        if (http_listener(req) == NET_PUBLIC)
+        if ((http_listener(req) & NET_CLIENTS) != 0)
             daemon_params_hide(doc);
         http_reply_json(req, 200, doc);
         return;
@@ -152,7 +152,7 @@ const struct http_route daemon_routes[] = {
      .body = "",
      .reply = "info: `{\"id\", \"role\", \"primary\", \"pid\", \"boot\", \"release\", \"commit\", "
               "\"public_url\", \"control_url\", \"data_url\", \"cluster\", \"term\", "
-              "\"version\"}`",
+              "\"version\", \"admin_url\" (with `admin_port`)}`",
      .errors = ""},
     DAEMON_PARAMS_ROUTE(set_begin),
     {.name = "health_get",

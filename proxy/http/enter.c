@@ -202,7 +202,7 @@ void proxy_reply_error(struct http_request *req, const struct error *err)
 
 void proxy_reply_masked(struct http_request *req, const json_t *doc)
 {
-    if (http_listener(req) != NET_PUBLIC) {
+    if ((http_listener(req) & NET_CLIENTS) == 0) {
         http_reply_json(req, 200, doc);
         return;
     }

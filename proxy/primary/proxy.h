@@ -92,10 +92,12 @@ struct proxy {
     atomic_ullong complained_ms; /* of a node that is ahead of this primary, last */
     struct gateway *gateway;     /* for S3 requests */
     struct http_server *public_server;
-    struct http_server *s3_server; /* NULL: none */
+    struct http_server *s3_server;    /* NULL: none */
+    struct http_server *admin_server; /* NULL: none */
     struct http_server *control_server;
     char *public_url;
-    char *s3_url; /* NULL: no S3 listener */
+    char *s3_url;    /* NULL: no S3 listener */
+    char *admin_url; /* NULL: no admin listener */
     char *control_url;
     struct follower *follower;   /* of one that is or may be a gateway */
     struct candidate *candidate; /* is_shared */

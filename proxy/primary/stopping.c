@@ -95,5 +95,7 @@ void proxy_leave(struct proxy *p, int signals_fd)
     http_server_leave(p->public_server);
     if (p->s3_server != NULL)
         http_server_leave(p->s3_server);
+    if (p->admin_server != NULL)
+        http_server_leave(p->admin_server);
     pause_while(p, others_serve, signals_fd);
 }

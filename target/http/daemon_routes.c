@@ -32,12 +32,12 @@ static void reply_json(struct http_request *req, json_t *doc)
 
 static json_t *info_json(struct target *t, const struct cluster_state *s)
 {
-    return json_pack("{ss ss si ss ss ss ss ss ss ss sI sI}", "id", t->id, "role",
+    return json_pack("{ss ss si ss ss ss ss ss ss ss sI sI ss*}", "id", t->id, "role",
                      node_role_name(NODE_TARGET), "pid", (int)getpid(), "boot", t->boot, "release",
                      build_release(), "commit", build_commit(), "cluster", s->cluster_id,
                      "public_url", t->urls[LISTEN_PUBLIC], "control_url", t->urls[LISTEN_CONTROL],
                      "data_url", t->urls[LISTEN_DATA], "term", (json_int_t)s->term, "version",
-                     (json_int_t)s->version);
+                     (json_int_t)s->version, "admin_url", t->urls[LISTEN_ADMIN]);
 }
 
 static json_t *config_json(struct target *t, const struct cluster_state *s)
@@ -271,7 +271,7 @@ static void daemon_begin(struct http_request *req)
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
         if (what == NULL || strcmp(what, views[i].what) == 0) {
             json_t *doc = views[i].json(t, s);
-            if (http_listener(req) == NET_PUBLIC)
+            if ((http_listener(req) & NET_CLIENTS) != 0)
                 daemon_params_hide(doc);
             reply_json(req, doc);
             return;

@@ -26,7 +26,8 @@ static int exposure(const struct target_params *p, enum exposure *out, struct er
     const struct exposure_params e = {.address = daemon_address(p->public_address, p->address),
                                       .key_file = p->cluster_key_file,
                                       .public_auth = p->public_auth,
-                                      .anonymous = p->anonymous};
+                                      .anonymous = p->anonymous,
+                                      .admin_port = p->admin_port};
     return exposure_of(&e, out, err);
 }
 

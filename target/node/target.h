@@ -67,7 +67,14 @@ struct slices_hooks {
     void (*wanted)(struct target *t, uint64_t slices_bucket_id, const char *slice);
 };
 
-enum target_listener { LISTEN_PUBLIC, LISTEN_CONTROL, LISTEN_DATA, LISTEN_S3, LISTENERS };
+enum target_listener {
+    LISTEN_PUBLIC,
+    LISTEN_CONTROL,
+    LISTEN_DATA,
+    LISTEN_S3,
+    LISTEN_ADMIN,
+    LISTENERS
+};
 
 struct target {
     struct target_params params;
@@ -115,7 +122,7 @@ struct target {
     struct health *health;                  /* takes bad disks out */
     struct sweeper *sweeper;                /* removes destroyed buckets and old tombstones */
     struct gateway *gateway;                /* for S3 requests */
-    struct http_server *servers[LISTENERS]; /* LISTEN_S3 may be NULL, … */
+    struct http_server *servers[LISTENERS]; /* LISTEN_S3, LISTEN_ADMIN may be NULL … */
     char *urls[LISTENERS];                  /* … and so its URL; as others reach them */
     struct member *member;                  /* registration, keepalives, fetching the state */
     _Atomic uint64_t shown_roster;          /* the generation that the gauges have (gauges.h) */

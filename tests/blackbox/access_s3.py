@@ -48,8 +48,7 @@ class S3Cluster(GuardedCluster):
 
     def __init__(self, **shape):
         super().__init__(**shape)
-        for node in ("t1", "p1"):
-            port = int(self.address(node)[1]) + 1000
+        for port, node in enumerate(("t1", "p1"), self.ports.base + 50):
             self.stop(node)
             self.start(node, f"--arg=--s3-port={port}")
         self.places = [(node, None) for node in ("p1", "t1")]
@@ -106,6 +105,16 @@ def test_a_token_is_no_signature(c):
             if op.right != "NONE":
                 reply = op.call(client, headers=c.root.headers())
                 check(reply.status in (400, 403), f"{node} {op.name}: {reply!r}")
+
+
+def test_operators_calls_are_not_there(c):
+    """On a listener for S3 alone /v1/users is the object 'users' of the bucket 'v1'."""
+    for _, base in c.places:
+        if base is not None:
+            for method, path in (("GET", "/v1/users"), ("GET", "/v1/daemon/indexes")):
+                reply = c.http.request(method, base + path, headers=c.root.headers())
+                check(reply.status in (400, 403), f"{base} {path}: {reply!r}")
+                code_of(reply)
 
 
 def test_without_the_right(c):
