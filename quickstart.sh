@@ -76,7 +76,7 @@ sample=$DFC_CLUSTER_DIR/sample/$size
 deploy/local/sample-dataset "$sample" --size "$size"
 
 say "starting 1 proxy and 3 targets with 2 mountpaths each"
-environment=$(deploy/local/cluster up --proxies 1 --targets 3 --mountpaths 2)
+environment=$(deploy/local/cluster up --proxies 1 --targets 3 --mountpaths 2 --s3)
 while read -r variable; do
     export "${variable?}"
 done <<<"$environment"
@@ -123,7 +123,9 @@ Try next:
    export DFC_CLUSTER_KEY_FILE=$(printf %q "$DFC_CLUSTER_KEY_FILE")
    build/dfcctl ls quickstart-sorted
    curl -sL $DFC_ENDPOINT/v1/objects/quickstart-sorted/sorted-00000.tar | tar tv | head
-   build/dfcctl sort start --input-bucket quickstart --prefix shard- --output-bucket quickstart-sorted \\
+${DFC_S3_ENDPOINT:+   aws --no-sign-request --endpoint-url $DFC_S3_ENDPOINT s3api get-object \\
+       --bucket quickstart-sorted --key sorted-00000.tar first.tar
+}   build/dfcctl sort start --input-bucket quickstart --prefix shard- --output-bucket quickstart-sorted \\
        --output-format shuffled-%05d.tar --shard-size 1MiB --algorithm shuffle --seed 42 --wait
 
 ${given_dir:+DFC_CLUSTER_DIR=$given_dir }./quickstart.sh stop ends it.

@@ -91,7 +91,7 @@ def s3_url(c, node):
 
 def test_a_listener_for_s3_alone(c):
     equal(s3_url(c, "p1"), None, "the S3 listener before it is asked for")
-    port = int(c.address("p1")[1]) + 1000
+    port = c.ports.base + c.ports.SIZE - 1
     c.stop("p1")
     c.start("p1", f"--arg=--s3-port={port}")
     client = root_of(c, base=s3_url(c, "p1"))
@@ -101,6 +101,20 @@ def test_a_listener_for_s3_alone(c):
     odd = c.http.request("GET", client.base + "/%zz")
     check(odd.status == 400, f"a bad escape: {odd}")
     equal(code_of(odd), "InvalidArgument", "code of a bad escape")
+
+
+def test_the_local_starter_makes_s3_listeners(c):
+    block = (c.ports.base - c.ports.FIRST) // c.ports.SIZE
+    base = 10000 + 6 * (block % 160)  # it and 1000 above are below the ports of other tests
+    c = Cluster(targets=1, args=("--s3", "--base-port", base))
+    endpoint = f"http://127.0.0.1:{c.address('p1')[1] + 1000}"
+    check(f"DFC_S3_ENDPOINT={endpoint}\n" in c.run("up").stdout, "what `up` prints")
+    c.create("b")
+    for node, other in (("p1", "t1"), ("t1", "p1")):
+        S3(c, base=s3_url(c, node)).call("PUT", "/b/" + node, b"x").expect(200)
+        equal(S3(c, base=s3_url(c, other)).call("GET", "/b/" + node).body, b"x", "bytes")
+    equal(s3_url(c, "p1"), endpoint, "s3_url")
+    c.remove()
 
 
 def test_an_open_cluster_takes_any_credentials_or_none(_):

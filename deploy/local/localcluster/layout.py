@@ -9,6 +9,7 @@
                          with access control, the first primary's has root's keys: root.json
 
 Node i listens on the three ports base + 3i (public), + 1 (intra-control) and + 2 (intra-data).
+Where the cluster has S3 listeners, a proxy or target listens on base + 3i + 1000, too.
 They stay the node's own: who knows a node's URL still knows it after a restart.
 
 Where the metastore is etcd its members are nodes, too: e1, e2, e3.  Their clients' port is the
@@ -30,6 +31,7 @@ from .process import Process
 
 DEFAULT_BASE_PORT = 8080
 PORTS_PER_NODE = 3
+S3_PORTS = 1000  # above the public ones
 ETCD_MEMBERS = 3
 LOOPBACK = "127.0.0.0/8,::1/128"  # where backends on this machine are
 FORMAT = 1
@@ -52,6 +54,10 @@ class Node:
     def data_port(self):
         return self.port + 2
 
+    @property
+    def s3_port(self):
+        return self.port + S3_PORTS
+
 
 @dataclass
 class Layout:
@@ -67,6 +73,7 @@ class Layout:
     keyed: bool  # its nodes have a cluster key
     tls: bool  # its public listeners speak TLS
     auth: bool  # its public listeners ask for proof
+    s3: bool  # its nodes have S3 listeners
 
     def node(self, name):
         for node in self.nodes:
@@ -92,6 +99,14 @@ class Layout:
     def endpoint(self):
         """All proxies, as dfcctl takes them."""
         return ",".join(map(self.public_url, self.of_role("proxy")))
+
+    def s3_endpoint(self):
+        """The first proxy, for S3 clients, which take one URL."""
+        return self.url(self.of_role("proxy")[0].s3_port, "https" if self.tls else "http")
+
+    def ports(self, node):
+        ports = [node.port, node.control_port, node.data_port]
+        return ports + [node.s3_port] if self.s3 and node.role != "etcd" else ports
 
     def node_dir(self, node):
         return os.path.join(self.dir, node.name)
@@ -130,6 +145,8 @@ class Layout:
                      "--data-port", str(node.data_port), "--backend-allow=" + LOOPBACK]
         # Also where there is none: DFC_CLUSTER_KEY_FILE may be that of another cluster.
         argv += ["--cluster-key-file=" + (key_path_of(self.dir) if self.keyed else "")]
+        if self.s3:
+            argv += ["--s3-port", str(node.s3_port)]
         if self.auth:
             argv.append("--public-auth")
         elif not is_loopback(self.address):
@@ -226,7 +243,7 @@ def save(layout):
     document = {
         "format": FORMAT, "build": layout.build, "address": layout.address,
         "mountpaths": layout.mountpaths, "metastore": layout.metastore, "wrapper": layout.wrapper,
-        "keyed": layout.keyed, "tls": layout.tls, "auth": layout.auth,
+        "keyed": layout.keyed, "tls": layout.tls, "auth": layout.auth, "s3": layout.s3,
         "proxy_args": layout.proxy_args, "target_args": layout.target_args,
         "nodes": [{
             "name": n.name, "role": n.role, "port": n.port, "args": n.args, "wanted": n.wanted,
@@ -259,7 +276,7 @@ def load(directory):
                   document.get("metastore", "embedded"), document["wrapper"],
                   document["proxy_args"], document["target_args"], nodes,
                   document.get("keyed", False), document.get("tls", False),
-                  document.get("auth", False))
+                  document.get("auth", False), document.get("s3", False))
 
 
 # --- ports ---------------------------------------------------------------------------------------
@@ -287,18 +304,23 @@ def first_ephemeral_port():
         return 32768
 
 
-def pick_base_port(address, node_count):
+def blocks_are_free(address, base, count, s3):
+    return (block_is_free(address, base, count)
+            and (not s3 or block_is_free(address, base + S3_PORTS, count)))
+
+
+def pick_base_port(address, node_count, s3):
     """A block of free ports: the well-known one, or else a random one.
 
     Below the ephemeral range, so that no outgoing connection takes the port of a node that is
     down (and none to such a port connects to itself)."""
     count = PORTS_PER_NODE * node_count
-    if block_is_free(address, DEFAULT_BASE_PORT, count):
+    if blocks_are_free(address, DEFAULT_BASE_PORT, count, s3):
         return DEFAULT_BASE_PORT
-    last = first_ephemeral_port() - count
+    last = first_ephemeral_port() - count - (S3_PORTS if s3 else 0)
     for _ in range(200):
         base = random.randrange(10000, max(last, 10001))
-        if block_is_free(address, base, count):
+        if blocks_are_free(address, base, count, s3):
             return base
     raise ClusterError(f"found no {count} free ports in a row on {address}; name some with "
                        "--base-port")

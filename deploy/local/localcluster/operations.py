@@ -40,7 +40,7 @@ def load(directory):
 
 def launch(layout, node, extra=()):
     """Starts the daemon and returns its Popen; ready it is later."""
-    for port in (node.port, node.control_port, node.data_port):
+    for port in layout.ports(node):
         if not layouts.port_is_free(layout.address, port):
             raise ClusterError(
                 f"port {port} of {node.name} is taken by another program: end that one, or make "
@@ -134,15 +134,16 @@ def start_nodes(layout, nodes, ready_seconds, extra=()):
 def make_layout(options):
     members = layouts.ETCD_MEMBERS if options.metastore == "etcd" else 0
     count = options.proxies + options.targets + members
-    base = options.base_port or layouts.pick_base_port(options.address, count)
-    last = base + layouts.PORTS_PER_NODE * count - 1
+    base = options.base_port or layouts.pick_base_port(options.address, count,
+                                                            options.s3)
+    last = base + layouts.PORTS_PER_NODE * count - 1 + (layouts.S3_PORTS if options.s3 else 0)
     if not (0 < base and last < 65536):
         raise ClusterError(f"--base-port {base}: the nodes' ports {base} to {last} are no ports")
     nodes = layouts.new_nodes(options.proxies, options.targets, options.metastore, base)
     layout = layouts.Layout(options.dir, options.build, options.address, options.mountpaths,
                             options.metastore, options.wrapper, options.proxy_arg,
                             options.target_arg, nodes, not options.without_key, options.tls,
-                            options.auth)
+                            options.auth, options.s3)
     for name, arg in options.node_arg:
         layout.node(name).args.append(arg)
     return layout
