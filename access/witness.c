@@ -14,8 +14,12 @@ struct witness {
 };
 
 /* Objects have no row that says `changes`: the log would be as long as their number. */
-static bool changes(const struct http_route *route, unsigned status)
+static bool changes(const struct http_request *req, unsigned status)
 {
+    const struct http_route *route = http_route(req);
+    const struct http_subject *subject = http_subject(req);
+    if (subject != NULL)
+        return subject->changes;
     return route != NULL && status != 307 && (route->changes || route->right == RIGHT_DELETE);
 }
 
@@ -36,6 +40,21 @@ static const char *via_of(const struct http_request *req, const struct guard_acc
     return http_actor(req)->id != NULL ? "node" : "cluster key";
 }
 
+static void put_subject(const struct http_request *req, struct audit_line *line)
+{
+    const struct http_route *route = http_route(req);
+    const struct http_subject *subject = http_subject(req);
+    if (subject != NULL) {
+        line->op = subject->op;
+        line->bucket = subject->bucket;
+        line->object = subject->object;
+        return;
+    }
+    line->op = route != NULL ? route->name : http_method_name(http_method(req));
+    line->bucket = http_path_param(req, "bucket");
+    line->object = http_path_param(req, "object");
+}
+
 static void put(struct witness *w, struct http_request *req, struct audit_line *line,
                 const struct http_outcome *outcome)
 {
@@ -46,10 +65,8 @@ static void put(struct witness *w, struct http_request *req, struct audit_line *
     line->user = http_actor(req)->name;
     line->key = account.key[0] != '\0' ? account.key : NULL;
     line->via = via_of(req, &account);
-    line->op = http_route(req) != NULL ? http_route(req)->name : http_method_name(http_method(req));
     line->path = http_path(req);
-    line->bucket = http_path_param(req, "bucket");
-    line->object = http_path_param(req, "object");
+    put_subject(req, line);
     line->code = outcome->code;
     line->rule = account.rule;
     line->bytes_in = outcome->bytes_in;
@@ -65,7 +82,7 @@ static void ended(void *ctx, struct http_request *req)
     http_outcome(req, &outcome);
     struct audit_line line = {.status = outcome.status,
                               .denied = outcome.status == 401 || outcome.status == 403,
-                              .changes = changes(http_route(req), outcome.status)};
+                              .changes = changes(req, outcome.status)};
     if (counts(req, &outcome) && audit_wants(w->audit, &line))
         put(w, req, &line, &outcome);
 }

@@ -126,6 +126,24 @@ static void read_head(struct http_request *req, struct s3_request *head)
                                 .header_count = taken.count};
 }
 
+/* A DELETE of an object is told as a change, a PUT is not: as of the native calls. */
+static bool is_change(const struct s3_op *op)
+{
+    bool reads = strcmp(op->method, "GET") == 0 || strcmp(op->method, "HEAD") == 0;
+    return op->right == RIGHT_DELETE || (!reads && op->level == S3_LEVEL_BUCKET);
+}
+
+static void set_subject(struct http_request *req, const struct gateway_call *call)
+{
+    const struct s3_op *op = call->op;
+    const struct http_subject subject = {
+        .op = op->name,
+        .bucket = op->level != S3_LEVEL_SERVICE ? call->s3.bucket : NULL,
+        .object = op->level == S3_LEVEL_OBJECT ? call->s3.key : NULL,
+        .changes = is_change(op)};
+    http_set_subject(req, &subject);
+}
+
 static enum s3_error find_op(const struct gateway *g, struct http_request *req,
                              struct gateway_call *call, struct s3_failure *why)
 {
@@ -136,6 +154,8 @@ static enum s3_error find_op(const struct gateway *g, struct http_request *req,
     enum s3_error e = s3_op_find(&call->head, &place, http_arena(req), &call->s3, why);
     if (e == S3_OK)
         call->op = s3_op(call->s3.op);
+    if (e == S3_OK)
+        set_subject(req, call);
     return e;
 }
 

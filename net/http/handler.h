@@ -157,6 +157,16 @@ struct http_actor {
 #define HTTP_ACTOR_HEADER "Dfc-User"   /* "ID NAME" */
 const struct http_actor *http_actor(const struct http_request *req);
 void http_set_actor(struct http_request *req, const char *id, const char *name); /* copied */
+/* What it is about, where its route does not say: texts that live as long as the request. */
+struct http_subject {
+    const char *op;     /* "PutObject" */
+    const char *bucket; /* NULL: of none … */
+    const char *object; /* … and so on */
+    bool changes;
+};
+void http_set_subject(struct http_request *req, const struct http_subject *subject); /* copied */
+/* NULL: the route says it. */
+const struct http_subject *http_subject(const struct http_request *req);
 /* What has become of it; when it is over. */
 struct http_outcome {
     unsigned status;  /* 499: the client was gone before the reply */

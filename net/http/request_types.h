@@ -99,6 +99,7 @@ struct http_request {
     void *caller; /* the guard's; or NULL */
     struct http_actor actor;
     const struct http_error_form *error_form; /* NULL: JSON */
+    const struct http_subject *subject;       /* NULL: what its route says */
     const char *params[ROUTER_PARAMS_MAX];    /* unescaped */
     struct request_header *queries;           /* unescaped pairs */
     uint64_t began_us;

@@ -48,6 +48,18 @@ const struct http_actor *http_actor(const struct http_request *req)
     return &req->actor;
 }
 
+void http_set_subject(struct http_request *req, const struct http_subject *subject)
+{
+    struct http_subject *copy = arena_alloc(req->arena, sizeof *copy);
+    *copy = *subject;
+    req->subject = copy;
+}
+
+const struct http_subject *http_subject(const struct http_request *req)
+{
+    return req->subject;
+}
+
 void http_outcome(const struct http_request *req, struct http_outcome *out)
 {
     *out = (struct http_outcome){.status = (unsigned)server_status(req),

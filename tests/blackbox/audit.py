@@ -11,6 +11,7 @@ import tempfile
 
 from access_lib import GuardedCluster, Identity, make_user
 from lib import BUILD, check, equal, main, wait_for
+from s3_lib import S3
 
 FIELDS = {"time", "node", "request_id", "peer", "user", "via", "op", "path", "status", "bytes_in",
           "bytes_out", "ms"}
@@ -40,6 +41,20 @@ class AuditedCluster(GuardedCluster):
 
 def test_the_file_is_nobody_elses(c):
     equal(os.stat(c.audit_log).st_mode & 0o777, 0o600, "mode")
+
+
+def test_an_s3_request_has_its_operation_bucket_and_object(c):
+    c.create("s3-audited")
+    user = make_user(c, "s3-user", [{"rights": ["write", "delete"], "bucket": "s3-audited"}])
+    client = S3(c, user.access, user.secret, "t1")
+    client.call("PUT", "/s3-audited/a b", b"x").expect(200)
+    client.call("DELETE", "/s3-audited/a b").expect(204)
+    client.call("GET", "/s3-audited/a b").expect(403)
+    for op, status in (("DeleteObject", 204), ("GetObject", 403)):
+        line = c.wait_line(op=op, node="t1", bucket="s3-audited", object="a b")
+        equal((line["user"], line["via"], line["key"], line["status"]),
+              ("s3-user", "signature", user.access, status), f"the line of {op}")
+    equal(c.lines(op="PutObject"), [], "writes of objects have no line")
 
 
 def test_a_change_has_a_line(c):

@@ -134,8 +134,7 @@ def start_nodes(layout, nodes, ready_seconds, extra=()):
 def make_layout(options):
     members = layouts.ETCD_MEMBERS if options.metastore == "etcd" else 0
     count = options.proxies + options.targets + members
-    base = options.base_port or layouts.pick_base_port(options.address, count,
-                                                            options.s3)
+    base = options.base_port or layouts.pick_base_port(options.address, count, options.s3)
     last = base + layouts.PORTS_PER_NODE * count - 1 + (layouts.S3_PORTS if options.s3 else 0)
     if not (0 < base and last < 65536):
         raise ClusterError(f"--base-port {base}: the nodes' ports {base} to {last} are no ports")
