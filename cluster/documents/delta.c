@@ -79,14 +79,31 @@ static json_t *config_delta(const struct cluster_config *from, const struct clus
     return part(to->version, put, drop);
 }
 
+/* So many of the first jobs of `to` are in `from`, in the same order.  An id that was dropped and
+ * used again has lost its place: the job is dropped and put, and so are all that follow. */
+static size_t jobs_in_place(const struct jobs *from, const struct jobs *to)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < from->count && count < to->count; i++) {
+        if (strcmp(from->jobs[i]->id, to->jobs[count]->id) == 0)
+            count++;
+        else if (jobs_find(to, from->jobs[i]->id) != NULL)
+            break;
+    }
+    return count;
+}
+
 static json_t *jobs_delta(const struct jobs *from, const struct jobs *to)
 {
     json_t *put = json_array();
     json_t *drop = json_array();
+    size_t in_place = jobs_in_place(from, to);
     for (size_t i = 0; i < to->count; i++) {
         const struct job *old = jobs_find(from, to->jobs[i]->id);
-        if (old == NULL || !job_equal(old, to->jobs[i]))
+        if (old == NULL || i >= in_place || !job_equal(old, to->jobs[i]))
             json_array_append_new(put, job_to_json(to->jobs[i]));
+        if (old != NULL && i >= in_place)
+            json_array_append_new(drop, json_string(old->id));
     }
     for (size_t i = 0; i < from->count; i++) {
         if (jobs_find(to, from->jobs[i]->id) == NULL)
