@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/documents/push_body.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
@@ -266,18 +267,28 @@ static void stop_body(struct http_request *req, const char *data, size_t len)
 /* A state that was pushed, on its way to the control loop. */
 struct push {
     struct http_request *req;
-    struct cluster_state *state;
+    struct cluster_state *state; /* NULL: the push was a difference from another state */
 };
+
+static void reply_to_push(struct http_request *req)
+{
+    const struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct push_reply reply = {
+        .term = s->term, .version = s->version, .deltas = follower_has_taken(p->follower)};
+    _cleanup_json_ json_t *doc = push_reply_to_json(&reply);
+    http_reply_json(req, 200, doc);
+}
 
 static void push_take(void *arg)
 {
     struct push *push = arg;
     struct proxy *p = http_user(push->req);
     struct error err = ERROR_INIT;
-    if (follower_take(p->follower, push->state, &err) != 0)
+    if (push->state != NULL && follower_take(p->follower, push->state, &err) != 0)
         proxy_reply_error(push->req, &err);
     else
-        reply_version(push->req);
+        reply_to_push(push->req);
     state_unref(push->state);
     free(push);
 }
@@ -285,12 +296,12 @@ static void push_take(void *arg)
 static int push_of(struct http_request *req, const char *data, size_t len, struct error *err)
 {
     struct proxy *p = http_user(req);
-    _cleanup_json_ json_t *doc = NULL;
+    _cleanup_state_ const struct cluster_state *now = state_current(p->state);
     struct cluster_state *s;
-    int r;
     if (atomic_load(&p->is_primary))
         return error_set(err, E_EXISTS, "proxy '%s' is the primary and takes no state", p->id);
-    if ((r = json_parse(data, len, &doc, err)) != 0 || (r = state_from_json(doc, &s, err)) != 0)
+    int r = push_body_read(now, data, len, &s, err);
+    if (r != 0)
         return r;
     struct push *push = xcalloc(1, sizeof *push);
     *push = (struct push){.req = req, .state = s};
@@ -408,8 +419,11 @@ const struct http_route control_routes[] = {
      .right = RIGHT_NODE,
      .begin = state_put_begin,
      .summary = "The primary pushes a newer state.",
-     .body = "the state document",
-     .reply = "`{\"term\", \"version\"}` that the node holds now",
+     .body = "the state document, or the difference from an earlier one "
+             "(cluster/documents/push_body.h)",
+     .reply =
+         "`{\"term\", \"version\", \"deltas\"}`: what the node holds now, and whether it reads "
+         "differences",
      .errors = "wrong_cluster exists"},
     {.name = NULL},
 };

@@ -23,6 +23,7 @@ struct follower {
     bool saved;   /* there is a file */
     bool unsaved; /* the file has an earlier state, and the timer runs */
     bool closed;
+    bool taken; /* a state has come in this run */
     bool quiet; /* it stops: no keepalive follows its word */
     bool asking;
     struct follower_plan plan;
@@ -152,10 +153,16 @@ int follower_take(struct follower *f, const struct cluster_state *s, struct erro
     int r = state_accept(now, s, &newer, err);
     if (r != 0 || !newer)
         return r;
+    f->taken = true;
     state_advance(p->state, s);
     proxy_state_changed(p);
     proxy_start_succeeded(p);
     return 0;
+}
+
+bool follower_has_taken(const struct follower *f)
+{
+    return f->taken;
 }
 
 static int take_document(struct follower *f, json_t *doc, struct error *err)

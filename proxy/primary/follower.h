@@ -23,3 +23,6 @@ void follower_state_changed(struct follower *f);
 /* Takes a state that has come, by a push or otherwise: put into p->state where it is newer, and
  * kept on disk a second later.  E_WRONG_CLUSTER, E_STALE_MAP.  In the control loop's thread. */
 int follower_take(struct follower *f, const struct cluster_state *s, struct error *err);
+/* Has a state come in this run? One that was read from the disk may lack what its earlier release
+ * did not know.  In the control loop's thread. */
+bool follower_has_taken(const struct follower *f);

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "cluster/documents/push_body.h"
+#include "common/jsonx.h"
 #include "common/log.h"
 #include "target/node/state_sync.h"
 #include "target/node/target.h"
@@ -38,15 +40,13 @@ static void take_pushed(void *arg)
     struct target *t = http_user(p->req);
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(p->req));
-    if (state_sync_renew_json(t->state_sync, p->data, p->len, &err) != 0) {
+    if (state_sync_take_push(t->state_sync, p->data, p->len, &err) != 0) {
         log_warn("pushed cluster state not taken", lerr(&err));
         http_reply_error(p->req, &err);
     } else {
-        _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-        json_t *doc =
-            json_pack("{sI sI}", "term", (json_int_t)s->term, "version", (json_int_t)s->version);
+        const struct push_reply reply = state_sync_reply(t->state_sync);
+        _cleanup_json_ json_t *doc = push_reply_to_json(&reply);
         http_reply_json(p->req, 200, doc);
-        json_decref(doc);
     }
     log_set_request(NULL);
 }
@@ -87,8 +87,10 @@ const struct http_route cluster_routes[] = {
      .any_cluster = true,
      .begin = push_begin,
      .summary = "Brings a newer state; an older one changes nothing.",
-     .body = "the state document",
-     .reply = "`{\"term\", \"version\"}` that the target holds now",
+     .body = "the state document, or the difference from an earlier one "
+             "(cluster/documents/push_body.h)",
+     .reply = "`{\"term\", \"version\", \"deltas\"}`: what the target holds now, and whether it "
+              "reads differences",
      .errors = "wrong_cluster invalid_json too_large"},
     {.name = NULL},
 };

@@ -163,6 +163,28 @@ int state_sync_take_json(struct state_sync *k, const char *text, size_t len, str
     return code;
 }
 
+int state_sync_take_push(struct state_sync *k, const char *text, size_t len, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *now = state_current(k->holder);
+    struct cluster_state *s = NULL;
+    if (now->version == 0)
+        return 0;
+    int code = push_body_read(now, text, len, &s, err);
+    if (code == 0 && s != NULL)
+        code = state_sync_take(k, s, err);
+    state_unref(s);
+    return code;
+}
+
+struct push_reply state_sync_reply(struct state_sync *k)
+{
+    pthread_mutex_lock(&k->turn);
+    _cleanup_state_ const struct cluster_state *s = state_current(k->holder);
+    struct push_reply r = {.term = s->term, .version = s->version, .deltas = k->told};
+    pthread_mutex_unlock(&k->turn);
+    return r;
+}
+
 int state_sync_renew_json(struct state_sync *k, const char *text, size_t len, struct error *err)
 {
     return state_sync_has_state(k) ? state_sync_take_json(k, text, len, err) : 0;

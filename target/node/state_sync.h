@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cluster/documents/push_body.h"
 #include "cluster/documents/state.h"
 #include "cluster/documents/state_holder.h"
 #include "target/disk/mountpaths.h"
@@ -34,6 +35,11 @@ int state_sync_take_json(struct state_sync *k, const char *text, size_t len, str
 /* The same of a state that came otherwise: one that has none yet is to be let in first, and takes
  * nothing. */
 int state_sync_renew_json(struct state_sync *k, const char *text, size_t len, struct error *err);
+/* The same of a push, which may be a difference (cluster/documents/push_body.h).  A difference from
+ * another state than the present one is no error and changes nothing. */
+int state_sync_take_push(struct state_sync *k, const char *text, size_t len, struct error *err);
+/* The reply to a push.  Differences are read once a state has come in this run. */
+struct push_reply state_sync_reply(struct state_sync *k);
 
 /* Tells of the state in force once more: something else has changed that it is to be acted on with,
  * such as the mountpaths.  Nothing where none has come since this node began. */
