@@ -46,7 +46,7 @@
 
 /* Relays have a limit of their own: one that waits for the end of others would seem to stall. */
 enum { DIR_MODE = 0700 };
-enum { STOP_STALL_MS = 1000, RELAY_PAUSE_MS = 200 };
+enum { STOP_STALL_MS = 1000, RELAY_PAUSE_MS = 200, PUSH_TEXTS_MAX = 1024 };
 
 /* --- making ---------------------------------------------------------------------------------- */
 
@@ -354,6 +354,7 @@ static int start_io(struct proxy *p, struct error *err)
             0 ||
         (r = committer_new(p, &p->committer, err)) != 0 ||
         (r = pool_new("overhaul", 1, 2, &p->overhaul, err)) != 0 ||
+        (r = pool_new("push-text", 1, PUSH_TEXTS_MAX, &p->push_pool, err)) != 0 ||
         (r = pool_keep(p->overhaul, 1, err)) != 0 ||
         (r = pool_new("passwords", 2, 64, &p->passwords, err)) != 0 ||
         (r = start_data(p, err)) != 0 ||
@@ -493,9 +494,8 @@ static void hurry(struct http_client *client)
         http_client_hurry(client, STOP_STALL_MS);
 }
 
-/* Servers first: their requests are answered by all the rest, and not held up by a node that does
- * not answer.  Then the primary's parts, if it is one; then the calls that are under way, whose
- * answers the follower takes; then this. */
+/* Servers first, whose requests all the rest answers, whatever a node does; then the primary's
+ * parts, if it is one; then the calls under way, whose answers the follower takes; then this. */
 static void stop_io(struct proxy *p)
 {
     hurry(p->data_client);
@@ -519,6 +519,7 @@ static void stop_io(struct proxy *p)
     http_client_free(p->client);
     if (p->loop != NULL)
         loop_call(p->loop, stop_parts, p);
+    pool_free(p->push_pool);
     loop_free(p->list_loop);
     loop_free(p->data_loop);
     loop_free(p->loop);

@@ -9,7 +9,7 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 
-enum { SEEDS = 40, STATES = 60 };
+enum { SEEDS = 20, STATES = 60 };
 
 /* States of one cluster, each a change from the one before. */
 static size_t history_of(uint64_t seed, const struct cluster_state **states)

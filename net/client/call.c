@@ -32,7 +32,7 @@ void call_unref(struct call *c)
     bpipe_unref(c->upload);
     bpipe_unref(c->download);
     http_result_done(&c->result);
-    free(c->body);
+    free(c->body_copy);
     free(c->url);
     free(c->node);
     free(c);
@@ -70,8 +70,11 @@ struct call *call_new(const struct http_call *spec)
     c->url = xstrdup(spec->url);
     call_copy_headers(c, spec);
     if (spec->body != NULL) {
-        c->body = xmalloc(spec->body_len + 1);
-        memcpy(c->body, spec->body, spec->body_len);
+        if (!spec->body_stays) {
+            c->body_copy = xmalloc(spec->body_len + 1);
+            memcpy(c->body_copy, spec->body, spec->body_len);
+        }
+        c->body = spec->body_stays ? spec->body : c->body_copy;
         c->body_len = spec->body_len;
     }
     c->upload = spec->upload != NULL ? bpipe_ref(spec->upload) : NULL;

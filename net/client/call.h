@@ -47,7 +47,8 @@ struct call {
     char *url;
     struct curl_slist *headers;
     struct curl_slist *signature; /* what is sent before them, and then them; or NULL */
-    char *body;
+    const char *body;
+    char *body_copy; /* NULL: the caller's body stays */
     size_t body_len;
     struct bpipe *upload;
     int64_t upload_length;

@@ -1,7 +1,8 @@
 /* The HTTP client of the daemons: libcurl's multi interface in one loop's thread, connections
  * reused, every call bounded in time.
  *
- * A call is started from any thread; everything it is given is copied, but for the pipes.
+ * A call is started from any thread; everything it is given is copied, but for the pipes
+ * and a body that stays (http_call.body_stays).
  * Its body and its reply are either buffers (small, bounded)
  * or bpipes (streams, with backpressure both ways):
  *

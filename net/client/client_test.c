@@ -97,6 +97,7 @@ static void test_requests_on_one_connection(void **state)
         {.method = HTTP_GET, .request_id = "r-1"},
         {.method = HTTP_HEAD, .headers = headers},
         {.method = HTTP_PUT, .body = "bytes", .body_len = 5},
+        {.method = HTTP_PUT, .body = "stays", .body_len = 5, .body_stays = true},
         {.method = HTTP_PUT},
         {.method = HTTP_POST, .body = "", .body_len = 0},
         {.method = HTTP_DELETE},
@@ -112,8 +113,9 @@ static void test_requests_on_one_connection(void **state)
     http_client_free(steal(fx.client)); /* closes the connection, which ends the script */
     peer_join(&p);
     assert_int_equal(p.accepted, 1);
-    assert_string_equal(buf_str(&seen), "GET id ''\nHEAD header ''\nPUT 'bytes'\nPUT empty ''\n"
-                                        "POST empty ''\nDELETE ''\n");
+    assert_string_equal(buf_str(&seen),
+                        "GET id ''\nHEAD header ''\nPUT 'bytes'\nPUT 'stays'\nPUT empty ''\n"
+                        "POST empty ''\nDELETE ''\n");
     buf_done(&seen);
 }
 

@@ -41,6 +41,7 @@ struct http_call {
     const char *const *headers; /* "Name: value", NULL-terminated; or NULL */
     const void *body;           /* buffer … */
     size_t body_len;
+    bool body_stays;           /* not copied: it stays the caller's, unchanged until done() */
     struct bpipe *upload;      /* … or stream (a reference is taken) */
     int64_t upload_length;     /* -1: chunked.  A stream that ends before is E_LENGTH; what goes
                                  * beyond is not sent */

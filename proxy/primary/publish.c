@@ -4,22 +4,29 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/primary/proxy.h"
-#include "proxy/primary/push.h"
+#include "proxy/push/push.h"
+#include "proxy/push/push_text.h"
 
-enum { TICK_MS = 50 };
+enum { TICK_MS = 50, MEASURE_MS = 250 };
 
 struct publisher {
     struct proxy *proxy;
     struct pusher *pusher;
+    struct push_texts *texts;
     struct loop_timer *timer;
-    char *text; /* of the state that was sent last: all nodes get the same */
+    size_t bytes; /* of the whole state that was measured last … */
     uint64_t term, version;
+    uint64_t measure_ms; /* … and not again before this */
+    bool measuring;
 };
 
 /* One message. */
 struct sending {
+    struct publisher *publisher;
+    char *node;
     char *url;
-    void (*done)(void *arg, uint64_t term, uint64_t version, const struct error *err);
+    struct push_text *text;
+    void (*done)(void *arg, const struct push_reply *r, const struct error *err);
     void *arg;
 };
 
@@ -29,17 +36,25 @@ static const struct cluster_state *env_state(void *ctx)
     return state_current(pub->proxy->state);
 }
 
-static int reply_version(const struct http_result *r, const char *url, uint64_t *term,
-                         uint64_t *version, struct error *err)
+static void sending_end(struct sending *s, const struct push_reply *r, const struct error *err)
+{
+    s->done(s->arg, r, err);
+    if (s->text != NULL)
+        push_text_drop(s->text);
+    free(s->node);
+    free(s->url);
+    free(s);
+}
+
+static int reply_of(const struct http_result *r, const char *url, struct push_reply *reply,
+                    struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
     int code = http_result_error(r, url, err);
     if (code == 0)
         code = json_parse(r->body.len > 0 ? r->body.data : "", r->body.len, &doc, err);
     if (code == 0)
-        code = json_need_u64(doc, "", "term", term, err);
-    if (code == 0)
-        code = json_need_u64(doc, "", "version", version, err);
+        code = push_reply_from_json(doc, reply, err);
     return code;
 }
 
@@ -47,58 +62,85 @@ static void sending_done(void *arg, struct http_result *r)
 {
     struct sending *s = arg;
     struct error err = ERROR_INIT;
-    uint64_t term = 0;
-    uint64_t version = 0;
-    int code = reply_version(r, s->url, &term, &version, &err);
-    s->done(s->arg, term, version, code != 0 ? &err : NULL);
-    free(s->url);
-    free(s);
+    struct push_reply reply;
+    int code = reply_of(r, s->url, &reply, &err);
+    sending_end(s, code == 0 ? &reply : NULL, code != 0 ? &err : NULL);
 }
 
-static const char *text_of(struct publisher *pub, const struct cluster_state *s)
-{
-    if (pub->text == NULL || pub->term != s->term || pub->version != s->version) {
-        _cleanup_json_ json_t *doc = state_to_json(s);
-        free(pub->text);
-        pub->text = json_text(doc);
-        pub->term = s->term;
-        pub->version = s->version;
-    }
-    return pub->text;
-}
-
-size_t publisher_bytes(const struct publisher *pub)
-{
-    return pub->text != NULL ? strlen(pub->text) : 0;
-}
-
-static void env_send(void *ctx, const struct node *n, const struct cluster_state *state,
-                     void (*done)(void *arg, uint64_t term, uint64_t version,
-                                  const struct error *err),
-                     void *arg)
+static void send_text(void *arg, struct push_text *text, const struct error *err)
 {
     static const char *const headers[] = {"Content-Type: application/json", NULL};
-    struct publisher *pub = ctx;
-    struct sending *s = xcalloc(1, sizeof *s);
-    *s = (struct sending){
-        .url = xprintf("%s/v1/cluster/state", n->control_url), .done = done, .arg = arg};
-    const char *text = text_of(pub, state);
+    struct sending *s = arg;
+    const struct proxy *p = s->publisher->proxy;
+    if (err != NULL) {
+        sending_end(s, NULL, err);
+        return;
+    }
+    s->text = text;
     const struct http_call call = {
         .method = HTTP_PUT,
         .url = s->url,
-        .node = n->id,
+        .node = s->node,
         .headers = headers,
-        .body = text,
-        .body_len = strlen(text),
-        .total_timeout_ms = pub->proxy->params.call_timeout,
+        .body = push_text_data(text),
+        .body_len = push_text_len(text),
+        .body_stays = true,
+        .total_timeout_ms = p->params.call_timeout,
     };
-    http_call_start(pub->proxy->primary_client, &call, sending_done, s);
+    http_call_start(p->primary_client, &call, sending_done, s);
+}
+
+static void env_send(void *ctx, const struct node *n, const struct cluster_state *from,
+                     const struct cluster_state *state,
+                     void (*done)(void *arg, const struct push_reply *r, const struct error *err),
+                     void *arg)
+{
+    struct publisher *pub = ctx;
+    struct sending *s = xcalloc(1, sizeof *s);
+    *s = (struct sending){.publisher = pub,
+                          .node = xstrdup(n->id),
+                          .url = xprintf("%s/v1/cluster/state", n->control_url),
+                          .done = done,
+                          .arg = arg};
+    push_texts_ask(pub->texts, from, state, send_text, s);
+}
+
+/* --- how long the documents are -------------------------------------------------------------- */
+
+size_t publisher_bytes(const struct publisher *pub)
+{
+    return pub->bytes;
+}
+
+static void measured(void *arg, struct push_text *text, const struct error *err)
+{
+    struct publisher *pub = arg;
+    pub->measuring = false;
+    if (err != NULL)
+        return; /* it is tried again, or the publisher closes */
+    pub->bytes = push_text_len(text);
+    push_text_drop(text);
+}
+
+static void measure(struct publisher *pub, uint64_t now_ms)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(pub->proxy->state);
+    bool known = pub->term == s->term && pub->version == s->version;
+    if (known || pub->measuring || now_ms < pub->measure_ms)
+        return;
+    pub->term = s->term;
+    pub->version = s->version;
+    pub->measure_ms = now_ms + MEASURE_MS;
+    pub->measuring = true;
+    push_texts_ask(pub->texts, NULL, s, measured, pub);
 }
 
 static void tick(void *arg)
 {
     struct publisher *pub = arg;
-    pusher_tick(pub->pusher, clock_ms());
+    uint64_t now_ms = clock_ms();
+    pusher_tick(pub->pusher, now_ms);
+    measure(pub, now_ms);
 }
 
 struct publisher *publisher_start(struct proxy *p)
@@ -106,6 +148,7 @@ struct publisher *publisher_start(struct proxy *p)
     struct publisher *pub = xcalloc(1, sizeof *pub);
     const struct pusher_env env = {.ctx = pub, .state = env_state, .send = env_send};
     pub->proxy = p;
+    pub->texts = push_texts_new(p->loop, p->push_pool);
     pub->pusher = pusher_new(&env, p->id);
     pub->timer = loop_timer_new(p->loop, tick, pub);
     loop_timer_start(pub->timer, TICK_MS, TICK_MS);
@@ -116,6 +159,7 @@ void publisher_close(struct publisher *pub)
 {
     loop_timer_stop(pub->timer);
     pusher_close(pub->pusher);
+    push_texts_close(pub->texts);
 }
 
 void publisher_stop(struct publisher *pub)
@@ -124,7 +168,7 @@ void publisher_stop(struct publisher *pub)
         return;
     loop_timer_free(pub->timer);
     pusher_free(pub->pusher);
-    free(pub->text);
+    push_texts_free(pub->texts);
     free(pub);
 }
 

@@ -47,7 +47,7 @@ void call_drop(struct call *c)
 {
     if (--c->refs > 0)
         return;
-    state_unref(c->req.state);
+    free(c->req.text);
     state_unref(c->req.from);
     state_unref(c->req.to);
     job_unref(c->req.job);

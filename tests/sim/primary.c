@@ -258,7 +258,7 @@ void writer_shut(struct proxy_sim *p)
 
 struct pushing {
     struct proxy_sim *proxy;
-    void (*done)(void *arg, uint64_t term, uint64_t version, const struct error *err);
+    void (*done)(void *arg, const struct push_reply *r, const struct error *err);
     void *arg;
 };
 
@@ -267,20 +267,23 @@ static void pushed(void *arg, const struct answer *a)
     struct pushing *push = arg;
     struct error err;
     error_set(&err, a->code, "not taken");
-    push->done(push->arg, a->term, a->version, a->code != 0 ? &err : NULL);
+    const struct push_reply r = {a->term, a->version, a->deltas};
+    push->done(push->arg, &r, a->code != 0 ? &err : NULL);
     free(push);
 }
 
-static void env_push(void *ctx, const struct node *n, const struct cluster_state *s,
-                     void (*done)(void *arg, uint64_t term, uint64_t version,
-                                  const struct error *err),
+static void env_push(void *ctx, const struct node *n, const struct cluster_state *from,
+                     const struct cluster_state *s,
+                     void (*done)(void *arg, const struct push_reply *r, const struct error *err),
                      void *arg)
 {
     struct proxy_sim *p = ctx;
     struct pushing *push = xmalloc(sizeof *push);
     *push = (struct pushing){p, done, arg};
-    const struct request req = {
-        .kind = PUSH_STATE, .state = state_ref(s), .term = s->term, .version = s->version};
+    const struct request req = {.kind = PUSH_STATE,
+                                .text = push_body_text(from, s),
+                                .term = s->term,
+                                .version = s->version};
     net_call(p->w, p->place, place_of_name(p->w, n->id), FOR_PRIMARY, &req, CALL_TIMEOUT, pushed,
              push);
 }

@@ -89,8 +89,10 @@ static int take(struct proxy_sim *p, const struct cluster_state *s)
     int r = state_accept(now, s, &newer, &err);
     if (r != 0)
         world_note(p->w, p->place, "does not take a state: %s", err.message);
-    if (r == 0 && newer)
+    if (r == 0 && newer) {
+        p->taken = true;
         proxy_put_in_force(p, s);
+    }
     return r;
 }
 
@@ -366,15 +368,27 @@ static void pass_to_primary(struct proxy_sim *p, struct call *c)
     net_call(p->w, p->place, to, FOR_NODE, &req, CALL_TIMEOUT, passed, passing);
 }
 
+static int take_push(struct proxy_sim *p, const char *text)
+{
+    _cleanup_state_ const struct cluster_state *now = state_current(p->holder);
+    struct cluster_state *s;
+    int r = push_body_read(now, text, strlen(text), &s, NULL);
+    if (r == 0 && s != NULL)
+        r = take(p, s);
+    state_unref(s);
+    return r;
+}
+
 static void serve_push(struct proxy_sim *p, struct call *c)
 {
     struct answer a = {0};
     if (p->w->mutant == MUTANT_lost_news)
         return;
-    a.code = p->is_primary ? E_EXISTS : take(p, call_request(c)->state);
+    a.code = p->is_primary ? E_EXISTS : take_push(p, call_request(c)->text);
     _cleanup_state_ const struct cluster_state *s = state_current(p->holder);
     a.term = s->term;
     a.version = s->version;
+    a.deltas = p->taken;
     call_reply(p->w, c, &a);
 }
 
@@ -469,7 +483,7 @@ void proxy_sim_start(struct world *w, unsigned index)
 {
     struct proxy_sim *p = w->proxy[index];
     p->role = GATEWAY;
-    p->asking = p->calling = p->unsaved = false;
+    p->asking = p->calling = p->unsaved = p->taken = false;
     p->told = p->leads = 0;
     writer_open(p);
     world_after(w, p->place, TICK, tick, p, NULL);

@@ -9,7 +9,7 @@
 #include "proxy/primary/follower_plan.h"
 #include "proxy/jobs/jobs.h"
 #include "proxy/metastore/metastore.h"
-#include "proxy/primary/push.h"
+#include "proxy/push/push.h"
 #include "proxy/metastore/writer.h"
 #include "tests/sim/sim.h"
 
@@ -38,6 +38,7 @@ struct proxy_sim {
     bool follows;
     bool asking;
     bool unsaved;
+    bool taken; /* a state, in its present life */
     /* The election. */
     struct election election;
     bool calling;

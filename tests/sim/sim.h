@@ -158,8 +158,8 @@ struct request {
     int node;               /* whom it is about */
     uint64_t term, version; /* that the sender holds */
     char boot[24];
-    const char *cluster;               /* of a registration */
-    const struct cluster_state *state; /* a push; a reference */
+    const char *cluster; /* of a registration */
+    char *text;          /* of a push; taken */
     enum controller_order order;
     struct job *job;                       /* a reference */
     const char *job_id;                    /* of news */
@@ -172,6 +172,7 @@ struct request {
 struct answer {
     int code;
     uint64_t term, version;
+    bool deltas;                       /* to a push */
     uint64_t lease_ms;                 /* to a keepalive */
     const struct cluster_state *state; /* a reference */
     json_t *body;                      /* a reference */

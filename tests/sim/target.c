@@ -3,6 +3,7 @@
  * visible. */
 #include <string.h>
 
+#include "cluster/documents/push_body.h"
 #include "cluster/members/lease.h"
 #include "cluster/documents/state_holder.h"
 #include "common/jsonx.h"
@@ -36,6 +37,7 @@ struct target_sim {
     struct member_plan plan;
     struct lease lease; /* of its present life */
     bool fetching;
+    bool taken; /* a state, in its present life */
     struct part *parts;
 };
 
@@ -264,6 +266,7 @@ static int take(struct target_sim *t, const struct cluster_state *s)
         state_unref(t->saved);
         t->saved = state_ref(s);
     }
+    t->taken = true;
     put_in_force(t, s);
     settle(t, s);
     return 0;
@@ -273,6 +276,17 @@ static int take(struct target_sim *t, const struct cluster_state *s)
 static int renew(struct target_sim *t, const struct cluster_state *s)
 {
     return target_sim_state(t->w, (unsigned)t->place - PROXIES_MAX)->version > 0 ? take(t, s) : 0;
+}
+
+static int take_push(struct target_sim *t, const char *text)
+{
+    _cleanup_state_ const struct cluster_state *now = state_current(t->holder);
+    struct cluster_state *s;
+    int r = push_body_read(now, text, strlen(text), &s, NULL);
+    if (r == 0 && s != NULL)
+        r = renew(t, s);
+    state_unref(s);
+    return r;
 }
 
 /* --- membership ------------------------------------------------------------------------------ */
@@ -451,7 +465,8 @@ void target_serve(struct world *w, unsigned index, struct call *c)
     if (req->kind == ASK_ORDER) {
         serve_order(t, c);
     } else if (req->kind == PUSH_STATE && w->mutant != MUTANT_lost_news) {
-        a.code = renew(t, req->state);
+        a.code = take_push(t, req->text);
+        a.deltas = t->taken;
         a.term = target_sim_state(w, index)->term;
         a.version = target_sim_state(w, index)->version;
         call_reply(w, c, &a);
@@ -465,7 +480,7 @@ void target_sim_start(struct world *w, unsigned index)
     struct target_sim *t = w->target[index];
     t->plan = (struct member_plan){0};
     t->lease = (struct lease){0};
-    t->fetching = false;
+    t->fetching = t->taken = false;
     state_holder_free(t->holder);
     t->holder = state_holder_new(t->saved != NULL ? state_ref(t->saved) : state_new(""));
     if (t->saved != NULL)

@@ -1,4 +1,4 @@
-#include "proxy/primary/push.h"
+#include "proxy/push/push.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -13,8 +13,9 @@
 /* A world of a few nodes, whose answers come when the test says so. */
 struct message {
     char id[8];
+    uint64_t from; /* version with which a difference begins; 0: whole */
     uint64_t term, version;
-    void (*done)(void *arg, uint64_t term, uint64_t version, const struct error *err);
+    void (*done)(void *arg, const struct push_reply *r, const struct error *err);
     void *arg;
 };
 
@@ -24,6 +25,7 @@ struct world {
     size_t count;
     unsigned sent;
     unsigned settled;
+    bool deltas; /* the nodes read differences */
 };
 
 static const struct cluster_state *world_state(void *ctx)
@@ -32,14 +34,18 @@ static const struct cluster_state *world_state(void *ctx)
     return state_ref(w->state);
 }
 
-static void world_send(void *ctx, const struct node *n, const struct cluster_state *s,
-                       void (*done)(void *arg, uint64_t term, uint64_t version,
-                                    const struct error *err),
+static void world_send(void *ctx, const struct node *n, const struct cluster_state *from,
+                       const struct cluster_state *s,
+                       void (*done)(void *arg, const struct push_reply *r, const struct error *err),
                        void *arg)
 {
     struct world *w = ctx;
     struct message *m = &w->messages[w->count++];
-    *m = (struct message){.term = s->term, .version = s->version, .done = done, .arg = arg};
+    *m = (struct message){.from = from != NULL ? from->version : 0,
+                          .term = s->term,
+                          .version = s->version,
+                          .done = done,
+                          .arg = arg};
     snprintf(m->id, sizeof m->id, "%s", n->id);
     w->sent++;
 }
@@ -79,6 +85,13 @@ static struct pusher *pusher_in(struct world *w)
     return pusher_new(&env, "p1");
 }
 
+static void reply(const struct world *w, const struct message *m, uint64_t version,
+                  const struct error *err)
+{
+    const struct push_reply r = {.term = m->term, .version = version, .deltas = w->deltas};
+    m->done(m->arg, &r, err);
+}
+
 /* The message to `id`, which must be under way, is answered. */
 static void answer(struct world *w, const char *id, bool success)
 {
@@ -89,7 +102,7 @@ static void answer(struct world *w, const char *id, bool success)
         w->messages[i] = w->messages[--w->count];
         struct error err;
         error_set(&err, E_NET, "no");
-        m.done(m.arg, m.term, m.version, success ? NULL : &err);
+        reply(w, &m, m.version, success ? NULL : &err);
         return;
     }
     fail_msg("nothing is under way to %s", id);
@@ -106,7 +119,7 @@ static void leave(struct world *w, struct pusher *ps)
     unsigned sent = w->sent;
     while (w->count > 0) {
         struct message m = w->messages[--w->count];
-        m.done(m.arg, m.term, m.version, NULL);
+        reply(w, &m, m.version, NULL);
     }
     assert_int_equal(w->sent, sent); /* closed is closed */
     pusher_free(ps);
@@ -187,7 +200,7 @@ static void a_node_that_stays_behind_does_not_spin(void **unused)
     join_as(&w, "t1", "a");
     pusher_publish(ps, 1000);
     struct message m = w.messages[--w.count];
-    m.done(m.arg, 0, 0, NULL);
+    reply(&w, &m, 0, NULL);
     assert_int_equal(w.sent, 1);
     pusher_tick(ps, 1100);
     assert_int_equal(w.sent, 2);
@@ -256,6 +269,92 @@ static void settling_ends_at_its_deadline(void **unused)
     assert_int_equal(w.settled, 2); /* nobody is left waiting */
 }
 
+static void change(struct world *w, struct pusher *ps)
+{
+    apply(w, &(struct command){.kind = CMD_CONFIG_SET,
+                               .name = "rebalance",
+                               .text = config_get(&w->state->config, "rebalance") ? NULL : "off"});
+    pusher_publish(ps, 1000);
+}
+
+/* A node of the release before says nothing of differences. */
+static void a_node_that_reads_differences_gets_them(void **unused)
+{
+    (void)unused;
+    for (int deltas = 0; deltas < 2; deltas++) {
+        struct world w = {.deltas = deltas};
+        struct pusher *ps = pusher_in(&w);
+        join_as(&w, "t1", "a");
+        pusher_publish(ps, 1000);
+        assert_int_equal(w.messages[0].from, 0); /* nothing is known of it */
+        uint64_t first = w.messages[0].version;
+        change(&w, ps);
+        change(&w, ps);
+        answer(&w, "t1", true);
+        assert_int_equal(w.messages[0].version, first + 2);
+        assert_int_equal(w.messages[0].from, deltas ? first : 0);
+        answer(&w, "t1", true);
+        join_as(&w, "t1", "b"); /* another run, perhaps of another release */
+        pusher_publish(ps, 1000);
+        assert_int_equal(w.messages[0].from, 0);
+        leave(&w, ps);
+    }
+}
+
+static void a_node_that_holds_another_state_gets_the_whole_at_once(void **unused)
+{
+    (void)unused;
+    struct world w = {.deltas = true};
+    struct pusher *ps = pusher_in(&w);
+    join_as(&w, "t1", "a");
+    pusher_publish(ps, 1000);
+    answer(&w, "t1", true);
+    change(&w, ps);
+    struct message m = w.messages[--w.count];
+    assert_true(m.from > 0);
+    reply(&w, &m, m.from - 1, NULL);
+    assert_int_equal(w.count, 1);
+    assert_int_equal(w.messages[0].from, 0);
+    answer(&w, "t1", true);
+    change(&w, ps);
+    assert_true(w.messages[0].from > 0);
+    leave(&w, ps);
+}
+
+static void a_difference_that_fails_twice_is_followed_by_the_whole(void **unused)
+{
+    (void)unused;
+    struct world w = {.deltas = true};
+    struct pusher *ps = pusher_in(&w);
+    join_as(&w, "t1", "a");
+    pusher_publish(ps, 1000);
+    answer(&w, "t1", true);
+    change(&w, ps);
+    answer(&w, "t1", false);
+    pusher_tick(ps, 2000);
+    assert_true(w.messages[0].from > 0);
+    answer(&w, "t1", false);
+    pusher_tick(ps, 3000);
+    assert_int_equal(w.messages[0].from, 0);
+    leave(&w, ps);
+}
+
+static void a_node_far_behind_gets_the_whole(void **unused)
+{
+    (void)unused;
+    for (int changes = PUSH_HISTORY - 1; changes <= PUSH_HISTORY; changes++) {
+        struct world w = {.deltas = true};
+        struct pusher *ps = pusher_in(&w);
+        join_as(&w, "t1", "a");
+        pusher_publish(ps, 1000);
+        for (int i = 0; i < changes; i++)
+            change(&w, ps);
+        answer(&w, "t1", true);
+        assert_true((w.messages[0].from > 0) == (changes < PUSH_HISTORY));
+        leave(&w, ps);
+    }
+}
+
 /* However answers fail and come late, in the end all have the last state. */
 static void all_have_it_in_the_end(void **unused)
 {
@@ -263,7 +362,7 @@ static void all_have_it_in_the_end(void **unused)
     for (uint64_t seed = 1; seed <= 200; seed++) {
         struct rng rng;
         rng_seed(&rng, seed);
-        struct world w = {0};
+        struct world w = {.deltas = seed % 2};
         struct pusher *ps = pusher_in(&w);
         uint64_t now = 1000;
         for (int step = 0; step < 400; step++) {
@@ -297,6 +396,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_node_is_told_once),
         cmocka_unit_test(what_changes_meanwhile_goes_with_the_next),
+        cmocka_unit_test(a_node_that_reads_differences_gets_them),
+        cmocka_unit_test(a_node_that_holds_another_state_gets_the_whole_at_once),
+        cmocka_unit_test(a_difference_that_fails_twice_is_followed_by_the_whole),
+        cmocka_unit_test(a_node_far_behind_gets_the_whole),
         cmocka_unit_test(failures_are_repeated_ever_later),
         cmocka_unit_test(a_node_that_stays_behind_does_not_spin),
         cmocka_unit_test(a_node_that_left_is_forgotten),

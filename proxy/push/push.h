@@ -5,17 +5,32 @@
  * node that joins, or begins anew, is asked for at once.  Nodes also find out by their keepalives,
  * so that nothing depends on a push: it makes changes known in milliseconds.
  *
+ * The first message to a run of a node is the whole state.  The reply says what the node holds, and
+ * whether it reads differences (cluster/documents/push_body.h); from then on a message is the
+ * difference from that state, if it is one of the last PUSH_HISTORY.  A node that holds another
+ * state than the difference begins with gets the whole at once; so does a node for which two
+ * messages in a row have failed.
+ *
+ * N nodes: a new state costs O(N), a reply O(1) at a target, and O(proxies) at a proxy while
+ * somebody waits in pusher_settle().
+ *
  * Pure: the world comes in through the env, the time with pusher_tick().  All in one thread. */
 #pragma once
 
+#include "cluster/documents/push_body.h"
 #include "cluster/documents/state.h"
+
+/* A join storm commits some tens of states while a message is under way. */
+enum { PUSH_HISTORY = 32 };
 
 struct pusher_env {
     void *ctx;
     const struct cluster_state *(*state)(void *ctx); /* a reference, for the pusher to drop */
-    /* done() after return, in the same thread: what the node now holds, err NULL; or why not. */
-    void (*send)(void *ctx, const struct node *n, const struct cluster_state *s,
-                 void (*done)(void *arg, uint64_t term, uint64_t version, const struct error *err),
+    /* Sends `s`, as the difference from `from` unless that is NULL.  done() now or later, in the
+     * same thread: the node's reply, err NULL; or why there is none, which alone may come now. */
+    void (*send)(void *ctx, const struct node *n, const struct cluster_state *from,
+                 const struct cluster_state *s,
+                 void (*done)(void *arg, const struct push_reply *r, const struct error *err),
                  void *arg);
 };
 

@@ -1,0 +1,331 @@
+#include "proxy/push/push.h"
+
+#include <string.h>
+
+#include "common/backoff.h"
+#include "common/log.h"
+#include "common/mem.h"
+
+static const struct backoff after_failure = {.first_ms = 100, .max_ms = 5000};
+
+struct version {
+    uint64_t term;
+    uint64_t version;
+};
+
+struct peer {
+    struct pusher *pusher;
+    struct peer *next;
+    char *id;
+    char *boot;
+    struct version has;  /* what it said that it holds */
+    struct version sent; /* in the last message … */
+    bool difference;     /* … which was one */
+    bool deltas;         /* this run reads differences */
+    bool awaited;        /* by pusher_settle(): an active proxy */
+    bool asking;         /* it is under way */
+    bool gone;           /* out of the map while a message was under way */
+    unsigned failures;   /* in a row, of this run of the peer */
+    bool failing;
+    uint64_t retry_ms; /* not before */
+};
+
+struct settling {
+    struct settling *next;
+    struct version version;
+    uint64_t deadline_ms;
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+struct pusher {
+    struct pusher_env env;
+    char *self;
+    bool closed;
+    uint64_t now_ms;
+    struct peer *peers; /* in the order of the map; those that are gone anywhere */
+    const struct cluster_state *recent[PUSH_HISTORY]; /* the newest first */
+    struct settling *settling;
+};
+
+struct pusher *pusher_new(const struct pusher_env *env, const char *self)
+{
+    struct pusher *ps = xcalloc(1, sizeof *ps);
+    ps->env = *env;
+    ps->self = xstrdup(self);
+    return ps;
+}
+
+static void peer_free(struct peer *peer)
+{
+    free(peer->id);
+    free(peer->boot);
+    free(peer);
+}
+
+static void settle(struct settling **at)
+{
+    struct settling *w = *at;
+    *at = w->next;
+    w->fn(w->arg);
+    free(w);
+}
+
+void pusher_close(struct pusher *ps)
+{
+    ps->closed = true;
+    while (ps->settling != NULL)
+        settle(&ps->settling);
+}
+
+void pusher_free(struct pusher *ps)
+{
+    if (ps == NULL)
+        return;
+    while (ps->peers != NULL) {
+        struct peer *peer = ps->peers;
+        ps->peers = peer->next;
+        peer_free(peer);
+    }
+    for (size_t i = 0; i < PUSH_HISTORY; i++)
+        state_unref(ps->recent[i]);
+    free(ps->self);
+    free(ps);
+}
+
+static bool is_older(struct version a, struct version b)
+{
+    return a.term != b.term ? a.term < b.term : a.version < b.version;
+}
+
+static struct version version_of(const struct cluster_state *s)
+{
+    return (struct version){s->term, s->version};
+}
+
+/* --- states ---------------------------------------------------------------------------------- */
+
+static void remember(struct pusher *ps, const struct cluster_state *s)
+{
+    if (ps->recent[0] != NULL && state_compare(ps->recent[0], s) == 0)
+        return;
+    state_unref(ps->recent[PUSH_HISTORY - 1]);
+    memmove(&ps->recent[1], &ps->recent[0], (PUSH_HISTORY - 1) * sizeof ps->recent[0]);
+    ps->recent[0] = state_ref(s);
+}
+
+static const struct cluster_state *recall(const struct pusher *ps, struct version v)
+{
+    for (size_t i = 0; i < PUSH_HISTORY && ps->recent[i] != NULL; i++) {
+        if (ps->recent[i]->term == v.term && ps->recent[i]->version == v.version)
+            return ps->recent[i];
+    }
+    return NULL;
+}
+
+/* --- who ------------------------------------------------------------------------------------- */
+
+static struct peer *peer_new(struct pusher *ps, const struct node *n)
+{
+    struct peer *peer = xcalloc(1, sizeof *peer);
+    *peer = (struct peer){.pusher = ps, .id = xstrdup(n->id), .boot = xstrdup(n->boot)};
+    return peer;
+}
+
+/* A run that has just begun knows nothing, and what failed for the last one may work now. */
+static void peer_renew(struct peer *peer, const struct node *n)
+{
+    peer->awaited = n->role == NODE_PROXY && n->state == NODE_ACTIVE;
+    if (strcmp(peer->boot, n->boot) == 0)
+        return;
+    free(peer->boot);
+    peer->boot = xstrdup(n->boot);
+    peer->has = (struct version){0};
+    peer->deltas = false;
+    peer->failures = 0;
+    peer->retry_ms = 0;
+}
+
+static void peer_drop(struct pusher *ps, struct peer *peer)
+{
+    struct peer **at = &ps->peers;
+    while (*at != peer)
+        at = &(*at)->next;
+    *at = peer->next;
+    peer_free(peer);
+}
+
+/* Frees the peer at *at, or steps over it while its message is under way. */
+static struct peer **depart(struct peer **at)
+{
+    struct peer *peer = *at;
+    peer->gone = true;
+    if (peer->asking)
+        return &peer->next;
+    *at = peer->next;
+    peer_free(peer);
+    return at;
+}
+
+/* Map and peers are both sorted by id: one walk over both. */
+static void follow_map(struct pusher *ps, const struct smap *m)
+{
+    struct peer **at = &ps->peers;
+    for (size_t i = 0; i < m->count; i++) {
+        const struct node *n = &m->nodes[i];
+        if (strcmp(n->id, ps->self) == 0)
+            continue;
+        while (*at != NULL && ((*at)->gone || strcmp((*at)->id, n->id) < 0))
+            at = depart(at);
+        if (*at == NULL || strcmp((*at)->id, n->id) > 0) {
+            struct peer *peer = peer_new(ps, n);
+            peer->next = *at;
+            *at = peer;
+        }
+        peer_renew(*at, n);
+        at = &(*at)->next;
+    }
+    while (*at != NULL)
+        at = depart(at);
+}
+
+/* --- who waits to hear that all know ---------------------------------------------------------- */
+
+static bool all_proxies_have(const struct pusher *ps, struct version v)
+{
+    for (const struct peer *peer = ps->peers; peer != NULL; peer = peer->next) {
+        if (peer->awaited && !peer->gone && !peer->failing && is_older(peer->has, v))
+            return false;
+    }
+    return true;
+}
+
+static void settle_due(struct pusher *ps)
+{
+    for (struct settling **at = &ps->settling; *at != NULL;) {
+        if (ps->closed || ps->now_ms >= (*at)->deadline_ms || all_proxies_have(ps, (*at)->version))
+            settle(at);
+        else
+            at = &(*at)->next;
+    }
+}
+
+void pusher_settle(struct pusher *ps, const struct cluster_state *s, uint64_t deadline_ms,
+                   void (*fn)(void *arg), void *arg)
+{
+    struct settling *w = xcalloc(1, sizeof *w);
+    *w = (struct settling){
+        .version = version_of(s), .deadline_ms = deadline_ms, .fn = fn, .arg = arg};
+    struct settling **end = &ps->settling;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = w;
+    settle_due(ps);
+}
+
+/* --- messages -------------------------------------------------------------------------------- */
+
+static void note_failure(struct peer *peer, const struct error *err)
+{
+    if (!peer->failing)
+        log_warn("state not pushed", lstr("node", peer->id), lerr(err));
+    peer->failing = true;
+    peer->retry_ms = peer->pusher->now_ms + backoff_ms(&after_failure, ++peer->failures);
+}
+
+static void note_success(struct peer *peer, const struct push_reply *r)
+{
+    if (peer->failing)
+        log_info("state pushed again", lstr("node", peer->id));
+    peer->failing = false;
+    peer->failures = 0;
+    peer->has = (struct version){r->term, r->version};
+    peer->deltas = r->deltas;
+}
+
+/* The difference did not begin with what the node holds. */
+static void note_no_match(struct peer *peer)
+{
+    log_debug("state is pushed whole", lstr("node", peer->id));
+    peer->has = (struct version){0};
+    peer->deltas = false;
+}
+
+static void note_behind(struct peer *peer, const struct push_reply *r)
+{
+    struct error err;
+    error_set(&err, E_STALE_MAP, "it took state %llu.%llu and holds %llu.%llu",
+              (unsigned long long)peer->sent.term, (unsigned long long)peer->sent.version,
+              (unsigned long long)r->term, (unsigned long long)r->version);
+    note_failure(peer, &err);
+}
+
+static void send_if_due(struct peer *peer, const struct cluster_state *s);
+
+static void sent(void *arg, const struct push_reply *r, const struct error *err)
+{
+    struct peer *peer = arg;
+    struct pusher *ps = peer->pusher;
+    peer->asking = false;
+    if (err != NULL)
+        note_failure(peer, err);
+    else if (!is_older((struct version){r->term, r->version}, peer->sent))
+        note_success(peer, r);
+    else if (peer->difference)
+        note_no_match(peer);
+    else
+        note_behind(peer, r);
+    bool awaited = peer->awaited;
+    _cleanup_state_ const struct cluster_state *s = ps->env.state(ps->env.ctx);
+    if (peer->gone)
+        peer_drop(ps, peer);
+    else
+        send_if_due(peer, s);
+    if (awaited)
+        settle_due(ps);
+}
+
+static const struct cluster_state *begins_with(const struct peer *peer)
+{
+    return peer->deltas && peer->failures < 2 ? recall(peer->pusher, peer->has) : NULL;
+}
+
+static void send_if_due(struct peer *peer, const struct cluster_state *s)
+{
+    struct pusher *ps = peer->pusher;
+    const struct node *n = peer->gone ? NULL : smap_node(&s->smap, peer->id);
+    if (n == NULL || ps->closed || peer->asking || ps->now_ms < peer->retry_ms ||
+        !is_older(peer->has, version_of(s)))
+        return;
+    const struct cluster_state *from = begins_with(peer);
+    peer->asking = true;
+    peer->sent = version_of(s);
+    peer->difference = from != NULL;
+    ps->env.send(ps->env.ctx, n, from, s, sent, peer);
+}
+
+static void send_where_due(struct pusher *ps, const struct cluster_state *s)
+{
+    for (struct peer *peer = ps->peers; peer != NULL; peer = peer->next) {
+        if (!peer->asking)
+            send_if_due(peer, s);
+    }
+}
+
+void pusher_publish(struct pusher *ps, uint64_t now_ms)
+{
+    _cleanup_state_ const struct cluster_state *s = ps->env.state(ps->env.ctx);
+    ps->now_ms = now_ms;
+    remember(ps, s);
+    follow_map(ps, &s->smap);
+    send_where_due(ps, s);
+    settle_due(ps);
+}
+
+void pusher_tick(struct pusher *ps, uint64_t now_ms)
+{
+    _cleanup_state_ const struct cluster_state *s = ps->env.state(ps->env.ctx);
+    ps->now_ms = now_ms;
+    send_where_due(ps, s);
+    settle_due(ps);
+}
