@@ -36,6 +36,7 @@ import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "reference"))
 import authref  # noqa: E402
+from leaks import leaks  # noqa: E402
 from ports import Ports  # noqa: E402,F401
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -520,7 +521,7 @@ class Cluster:
         if done.returncode != 0:
             wrong.append(done.stderr.strip())
         found = (sanitizer_found(node, self.log(node)) for node in self.nodes)
-        return wrong + [said for said in found if said is not None]
+        return wrong + [said for said in found if said is not None] + leaks(self)
 
     def print_logs(self, lines=40):
         for node in self.nodes if hasattr(self, "nodes") else ():

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+from leaks import leaks
 from lib import (BUILD, WAIT_SECONDS, Cluster, Failed, Http, Member, check, sanitizer_found,
                  skip, wait_for)
 
@@ -246,7 +247,7 @@ class HostCluster(Cluster):
                  if self.pid(n) is None and n not in self.ended_by_test]
         wrong += self.end()
         found = (sanitizer_found(n, self.log(n)) for n in self.children)
-        return wrong + [said for said in found if said is not None]
+        return wrong + [said for said in found if said is not None] + leaks(self)
 
     def remove(self):
         self.http.close()
