@@ -238,7 +238,9 @@ def test_jobs_that_fail_are_counted(c):
     }
     for failures in (1, 2):
         equal(c.wait_job(c.sort(spec))["state"], "failed", "a sort of what is no shard")
-        equal(metrics(c, "p1").get('dfc_jobs_failed_total{kind="sort"}'), failures, "failed sorts")
+        # Counted when the primary hears that its change is durable; a reader may see it before.
+        wait_for(lambda n=failures: metrics(c, "p1").get('dfc_jobs_failed_total{kind="sort"}') == n,
+                 f"{failures} failed sorts")
 
 
 def test_metrics_need_no_key(c):
