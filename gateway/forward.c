@@ -35,6 +35,7 @@ struct forward {
     uint64_t sent;        /* bytes of the object that are in the pipe */
     size_t ready;         /* bytes that body_next() has given and the pipe not taken */
     char last;            /* the last byte of the object */
+    bool is_unwanted;     /* the target takes no more: its answer is the reply */
     pthread_mutex_t lock; /* of what follows; nothing that waits is called under it */
     struct http_request *req;
     bool body_over;
@@ -246,8 +247,11 @@ static size_t pass_on(struct forward *f, const char *data, size_t len)
         if (f->ready == 0)
             return len;
         ssize_t taken = put_bytes(f, at, f->ready);
-        if (taken < 0)
-            return taken == BPIPE_AGAIN ? (size_t)(at - data) : len; /* the target takes no more */
+        if (taken == BPIPE_AGAIN)
+            return (size_t)(at - data);
+        f->is_unwanted = taken < 0;
+        if (f->is_unwanted)
+            return len;
         at += taken;
         f->ready -= (size_t)taken;
         if ((size_t)(at - data) == len)
@@ -259,7 +263,7 @@ static size_t body_data(struct http_request *req, void *ctx, const char *data, s
 {
     (void)req;
     struct forward *f = ctx;
-    return is_answered(f) ? len : pass_on(f, data, len);
+    return is_answered(f) || f->is_unwanted ? len : pass_on(f, data, len);
 }
 
 static void send_last(void *arg);
@@ -295,6 +299,18 @@ static void body_is_over(struct forward *f)
     pthread_mutex_unlock(&f->lock);
 }
 
+/* The whole body is right: the target gets the rest, or the call begins. */
+static void complete_body(struct forward *f)
+{
+    if (f->upload != NULL)
+        put_last(f);
+    body_is_over(f);
+    if (f->upload != NULL)
+        return;
+    atomic_fetch_add(&f->refs, 1);
+    call_start(f);
+}
+
 static void all_came(struct http_request *req, void *ctx)
 {
     (void)req;
@@ -302,18 +318,12 @@ static void all_came(struct http_request *req, void *ctx)
     struct s3_failure why;
     if (is_answered(f))
         return;
-    if (body_end(f->plan.body, &why) != S3_OK) {
+    if (f->is_unwanted)
+        body_is_over(f);
+    else if (body_end(f->plan.body, &why) != S3_OK)
         refuse_body(f, &why);
-        return;
-    }
-    if (f->upload != NULL) {
-        put_last(f);
-        body_is_over(f);
-    } else {
-        body_is_over(f);
-        atomic_fetch_add(&f->refs, 1);
-        call_start(f);
-    }
+    else
+        complete_body(f);
 }
 
 static void body_cut(struct http_request *req, void *ctx)

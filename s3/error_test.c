@@ -31,6 +31,7 @@ static void errors_of_the_program_have_one_of_s3(void **unused)
     assert_int_equal(s3_error_of(E_OBJECT_NOT_FOUND), S3_NO_KEY);
     assert_int_equal(s3_error_of(E_NODE_UNREACHABLE), S3_SLOW_DOWN);
     assert_int_equal(s3_error_of(E_RATE_LIMITED), S3_SLOW_DOWN);
+    assert_int_equal(s3_error_of(E_QUOTA_EXCEEDED), S3_QUOTA_EXCEEDED);
     assert_int_equal(s3_error_of(E_ACCESS_DENIED), S3_ACCESS_DENIED);
     assert_int_equal(s3_error_of(E_OVERLOAD), S3_SLOW_DOWN);
     assert_int_equal(s3_error_of(E_CORRUPT), S3_INTERNAL);

@@ -8,7 +8,7 @@ import http.client
 import os
 
 from access_lib import GuardedCluster, make_user
-from lib import Cluster, check, equal, in_parallel, main
+from lib import Cluster, check, equal, in_parallel, main, wait_for
 from s3_lib import S3, refused, s3ref, time_text
 
 NODES = ("p1", "t1", "t2", "t3")
@@ -211,6 +211,50 @@ def test_many_at_once(c):
         root.call("PUT", f"/b/many/{i}", data).expect(200)
         check(root.call("GET", f"/b/many/{i}").expect(200).body == data, "the bytes")
     in_parallel(one, range(64))
+
+
+def begin_put(client, path, length):
+    """A PUT whose body has not come; its connection."""
+    connection = http.client.HTTPConnection(*client.host().split(":"), timeout=30)
+    path = client.prefix + path
+    connection.putrequest("PUT", path, skip_host=True)
+    head = client.signed("PUT", path, [], {"Content-Length": str(length)}, s3ref.UNSIGNED,
+                         time_text())
+    for name, value in head.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    return connection
+
+
+def test_a_body_that_is_cut_leaves_nothing(c):
+    for length in (100, len(DATA)):
+        connection = begin_put(root_of(c), "/b/cut", length)
+        connection.send(DATA[:length - 1])
+        connection.close()
+        root_of(c).call("PUT", "/b/after", b"x").expect(200)
+        refused(root_of(c).call("GET", "/b/cut"), 404, "NoSuchKey")
+
+
+def test_a_refusal_comes_while_the_body_is_sent(c):
+    c.create("full", quota_bytes="1MiB")
+    for node in NODES:
+        refused(root_of(c, node).call("PUT", "/nothing/o", DATA), 404, "NoSuchBucket")
+        refused(root_of(c, node).call("PUT", "/full/o", DATA), 403, "QuotaExceeded")
+
+
+def test_more_requests_than_allowed_get_503(c):
+    limit = {"action": "setparam", "name": "s3_forwards_max"}
+    connection = begin_put(root_of(c), "/b/slow", 2)
+    c.administer("PUT", "/v1/daemon", {**limit, "value": "1"}).expect(200)
+    wait_for(lambda: root_of(c).call("GET", "/b/o").status == 503, "the limit to be reached")
+    reply = root_of(c).call("GET", "/b/o")
+    refused(reply, 503, "SlowDown")
+    equal(reply.headers["Retry-After"], "1", "Retry-After")
+    connection.send(b"ab")
+    equal(connection.getresponse().status, 200, "status of the slow one")
+    connection.close()
+    c.administer("PUT", "/v1/daemon", {**limit, "value": "4096"}).expect(200)
+    root_of(c).call("GET", "/b/slow").expect(200)
 
 
 def test_a_target_that_dies_in_a_reply_cuts_the_connection(c):
