@@ -545,6 +545,16 @@ void guard_set_key(struct http_request *req, const char *access_key)
     http_set_actor(req, o->user->id, o->user->name);
 }
 
+void guard_renew(struct http_request *req)
+{
+    struct caller *c = http_caller(req);
+    if (c == NULL)
+        return;
+    state_unref(c->state);
+    c->state = state_current(c->guard->state);
+    c->user = NULL;
+}
+
 int guard_open(struct http_request *req, enum right right, const char *bucket, const char *key,
                struct error *err)
 {

@@ -102,6 +102,8 @@ int guard_secret(const struct http_request *req, const char *access_key,
                  char secret[static SECRET_CHARS + 1], struct error *err);
 /* The request is signed with such a key: its user is the caller. */
 void guard_set_key(struct http_request *req, const char *access_key);
+/* Decides by the newest state from here on; the caller is nobody until guard_set_key(). */
+void guard_renew(struct http_request *req);
 /* May the caller make this request now?  As guard_ask(); E_RATE_LIMITED. */
 int guard_open(struct http_request *req, enum right right, const char *bucket, const char *key,
                struct error *err);

@@ -49,8 +49,12 @@ struct gateway_config {
     const char *domains; /* "s3.example.org,…": buckets are names below them; or "" */
     bool asks_rights;    /* access control: the server's guard is that of access/guard.h */
     const struct gateway_handler *handlers;
-    /* For calls to the targets of objects (forward.h). */
     struct state_holder *state;
+    /* Fetches this state ("1.17") or a later one, then calls fn(arg): of a node that hears of
+     * changes later than proxies do.  NULL: it does not. */
+    void (*renew)(void *ctx, const char *wanted, void (*fn)(void *arg), void *arg);
+    void *ctx;
+    /* For calls to other nodes (forward.h, proxy_call.h). */
     struct http_client *client;
     struct loop *loop;            /* the client's */
     const uint64_t *forwards_max; /* of them at once: a live parameter */
@@ -67,24 +71,3 @@ const struct gateway_config *gateway_config_of(const struct gateway *g);
 /* One more call to a target.  False: forwards_max are under way. */
 bool gateway_enter_forward(struct gateway *g);
 void gateway_leave_forward(struct gateway *g);
-
-/* begin() of the rows below. */
-void gateway_begin(struct gateway *g, struct http_request *req);
-
-/* The rows of a daemon's route table; `begin_fn` calls gateway_begin(). */
-#define GATEWAY_ROW(row_name, row_pattern, row_net, begin_fn, text)                             \
-    {                                                                                           \
-        .name = (row_name), .method = HTTP_ANY, .pattern = (row_pattern), .nets = (row_net),    \
-        .any_type = true, .right = RIGHT_OPERATION, .begin = (begin_fn), .summary = (text),     \
-        .query = HTTP_PARAMETERS({HTTP_ANY_PARAMETER, "as in S3"}), .body = "as in S3",         \
-        .reply = "as in S3; errors are S3's XML", .errors = "in [S3's words](../design/s3.md)", \
-    }
-#define GATEWAY_ROUTES(begin_fn)                                                          \
-    GATEWAY_ROW("s3_service", "/", NET_S3, begin_fn, "S3: ListBuckets."),                 \
-        GATEWAY_ROW("s3", "/{path...}", NET_S3, begin_fn,                                 \
-                    "S3: every operation on a bucket or object.  The signature says who " \
-                    "asks; the operation says which right is needed."),                   \
-        GATEWAY_ROW("s3_public_service", "/s3", NET_PUBLIC, begin_fn,                     \
-                    "S3 on the public listener: ListBuckets."),                           \
-        GATEWAY_ROW("s3_public", "/s3/{path...}", NET_PUBLIC, begin_fn,                   \
-                    "S3 on the public listener, in path style: every other operation.")

@@ -5,6 +5,7 @@
 #include "net/auth/auth.h"
 #include "net/daemon.h"
 #include "net/tls/tls.h"
+#include "target/node/member.h"
 #include "target/node/public_guard.h"
 #include "target/node/target.h"
 #include "target/s3/handlers.h"
@@ -69,6 +70,12 @@ static int start_server(struct target *t, enum target_listener which, enum http_
     return code;
 }
 
+static void renew(void *ctx, const char *wanted, void (*fn)(void *arg), void *arg)
+{
+    const struct target *t = ctx;
+    member_refresh(t->member, wanted, fn, arg);
+}
+
 static int start_gateway(struct target *t, struct error *err)
 {
     const struct gateway_config config = {.region = t->params.s3_region,
@@ -76,6 +83,8 @@ static int start_gateway(struct target *t, struct error *err)
                                           .asks_rights = t->guard != NULL,
                                           .handlers = target_s3_handlers,
                                           .state = t->state,
+                                          .renew = renew,
+                                          .ctx = t,
                                           .client = t->data_client,
                                           .loop = t->data,
                                           .forwards_max = &t->params.s3_forwards_max,

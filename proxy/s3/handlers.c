@@ -1,11 +1,14 @@
 #include "proxy/s3/handlers.h"
 
+#include "gateway/buckets.h"
+#include "gateway/entry.h"
+#include "gateway/lists.h"
 #include "gateway/objects.h"
 #include "proxy/primary/proxy.h"
-#include "proxy/s3/list_buckets.h"
 
 const struct gateway_handler proxy_s3_handlers[] = {
-    {S3_OP_ListBuckets, s3_list_buckets},
+    GATEWAY_BUCKET_HANDLERS,
+    GATEWAY_LIST_HANDLERS,
     GATEWAY_OBJECT_HANDLERS,
     {.begin = NULL},
 };

@@ -1,0 +1,267 @@
+#include "gateway/buckets.h"
+
+#include <string.h>
+
+#include "access/guard.h"
+#include "cluster/documents/state.h"
+#include "cluster/documents/state_holder.h"
+#include "common/arena.h"
+#include "common/jsonx.h"
+#include "gateway/collect.h"
+#include "gateway/proxy_call.h"
+#include "gateway/reply.h"
+#include "s3/list.h"
+#include "s3/location.h"
+#include "s3/xml_write.h"
+
+enum { CREATE_BODY_MAX = 64 * 1024 };
+
+static const struct cluster_state *state_of(const struct gateway_call *call)
+{
+    return state_current(gateway_config_of(call->gateway)->state);
+}
+
+/* --- ListBuckets ------------------------------------------------------------------------------ */
+
+static size_t collect(struct http_request *req, const struct cluster_state *s,
+                      struct s3_list_bucket *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->bmd.count; i++) {
+        const struct bucket *b = &s->bmd.buckets[i];
+        if (guard_sees(req, b->name))
+            out[count++] = (struct s3_list_bucket){b->name, (int64_t)b->created_ms};
+    }
+    return count;
+}
+
+void s3_list_buckets(struct http_request *req, const struct gateway_call *call)
+{
+    _cleanup_state_ const struct cluster_state *s = state_of(call);
+    _cleanup_buf_ struct buf document = BUF_INIT;
+    struct s3_list_bucket *buckets =
+        arena_alloc(http_arena(req), (s->bmd.count + 1) * sizeof buckets[0]);
+    size_t count = collect(req, s, buckets);
+    const struct http_actor *actor = http_actor(req);
+    s3_list_buckets_document(buckets, count, actor->id != NULL ? actor->id : actor->name,
+                             actor->name, &document);
+    gateway_reply_xml(req, &document);
+}
+
+/* --- of a bucket that is there ---------------------------------------------------------------- */
+
+typedef void there_fn(struct http_request *req, const struct gateway_call *call);
+
+static void if_there(struct http_request *req, const struct gateway_call *call, there_fn *then)
+{
+    struct s3_failure why;
+    _cleanup_state_ const struct cluster_state *s = state_of(call);
+    if (bmd_bucket(&s->bmd, call->s3.bucket) != NULL) {
+        then(req, call);
+        return;
+    }
+    s3_fail(&why, S3_NO_BUCKET, NULL);
+    gateway_fail(req, &why);
+}
+
+static void reply_there(struct http_request *req, const struct gateway_call *call)
+{
+    http_reply_header(req, "x-amz-bucket-region", gateway_region(call->gateway));
+    http_reply_empty(req, 200);
+}
+
+void s3_head_bucket(struct http_request *req, const struct gateway_call *call)
+{
+    if_there(req, call, reply_there);
+}
+
+static void reply_location(struct http_request *req, const struct gateway_call *call)
+{
+    _cleanup_buf_ struct buf document = BUF_INIT;
+    s3_location_document(gateway_region(call->gateway), &document);
+    gateway_reply_xml(req, &document);
+}
+
+void s3_bucket_location(struct http_request *req, const struct gateway_call *call)
+{
+    if_there(req, call, reply_location);
+}
+
+static void reply_versioning(struct http_request *req, const struct gateway_call *call)
+{
+    (void)call;
+    _cleanup_buf_ struct buf document = BUF_INIT;
+    xml_put_root(&document, "VersioningConfiguration", XML_S3_NAMESPACE);
+    xml_put_close(&document, "VersioningConfiguration");
+    gateway_reply_xml(req, &document);
+}
+
+void s3_bucket_versioning(struct http_request *req, const struct gateway_call *call)
+{
+    if_there(req, call, reply_versioning);
+}
+
+/* The next request at this node finds what has changed, by the state that the proxy named. */
+static void when_known(struct http_request *req, const struct gateway_call *call,
+                       const struct buf *text, void (*fn)(void *arg), void *arg)
+{
+    const struct gateway_config *config = gateway_config_of(call->gateway);
+    struct error err = ERROR_INIT;
+    const char *state = NULL;
+    if (config->renew == NULL)
+        fn(arg);
+    else if (proxy_call_state(req, text, &state, &err) == 0)
+        config->renew(config->ctx, state, fn, arg);
+    else
+        http_reply_error(req, &err);
+}
+
+/* --- CreateBucket ----------------------------------------------------------------------------- */
+
+static bool is_own(const struct http_request *req, const struct gateway_call *call)
+{
+    _cleanup_state_ const struct cluster_state *s = state_of(call);
+    const struct bucket *b = bmd_bucket(&s->bmd, call->s3.bucket);
+    const char *id = http_actor(req)->id;
+    if (b == NULL || !gateway_config_of(call->gateway)->asks_rights)
+        return b != NULL;
+    return b->owner != NULL && id != NULL && strcmp(b->owner, id) == 0;
+}
+
+struct creation {
+    struct http_request *req;
+    const struct gateway_call *call;
+    struct error err; /* code 0, or E_BUCKET_EXISTS */
+};
+
+static void reply_created(void *arg)
+{
+    const struct creation *c = arg;
+    if (c->err.code != 0 && !is_own(c->req, c->call)) {
+        http_reply_error(c->req, &c->err);
+        return;
+    }
+    http_reply_header(c->req, "Location",
+                      arena_printf(http_arena(c->req), "/%s", c->call->s3.bucket));
+    http_reply_empty(c->req, 200);
+}
+
+static void found(struct http_request *req, const struct gateway_call *call, void *arg,
+                  const struct error *err, const struct buf *text)
+{
+    if (err->code != 0)
+        http_reply_error(req, err);
+    else
+        when_known(req, call, text, reply_created, arg);
+}
+
+/* Whose it is, where it exists, this node may not know yet. */
+static void created(struct http_request *req, const struct gateway_call *call, void *arg,
+                    const struct error *err, const struct buf *text)
+{
+    struct creation *c = arena_alloc(http_arena(req), sizeof *c);
+    const struct proxy_call look = {
+        .method = HTTP_GET, .bucket = call->s3.bucket, .rest = "/state", .done = found, .arg = c};
+    (void)arg;
+    *c = (struct creation){.req = req, .call = call, .err = *err};
+    if (err->code == 0)
+        when_known(req, call, text, reply_created, c);
+    else if (err->code == E_BUCKET_EXISTS)
+        proxy_call_start(req, call, &look);
+    else
+        http_reply_error(req, err);
+}
+
+static void create(struct http_request *req, const struct gateway_call *call, const char *data,
+                   size_t len)
+{
+    struct s3_failure why;
+    const struct proxy_call spec = {
+        .method = HTTP_POST, .bucket = call->s3.bucket, .rest = "", .done = created};
+    if (s3_location_check(data, len, gateway_region(call->gateway), &why) != S3_OK)
+        gateway_fail(req, &why);
+    else
+        proxy_call_start(req, call, &spec);
+}
+
+void s3_create_bucket(struct http_request *req, const struct gateway_call *call)
+{
+    struct s3_failure why;
+    if (s3_bucket_name_check(call->s3.bucket, &why) != S3_OK)
+        gateway_fail(req, &why);
+    else
+        gateway_collect(req, call, CREATE_BODY_MAX, create);
+}
+
+/* --- DeleteBucket ----------------------------------------------------------------------------- */
+
+static void reply_destroyed(void *arg)
+{
+    http_reply_empty(arg, 204);
+}
+
+static void destroyed(struct http_request *req, const struct gateway_call *call, void *arg,
+                      const struct error *err, const struct buf *text)
+{
+    (void)arg;
+    if (err->code != 0)
+        http_reply_error(req, err);
+    else
+        when_known(req, call, text, reply_destroyed, req);
+}
+
+/* *next: where a page without a name leads; "" nowhere. */
+static int read_first(const struct buf *text, bool *has_name, const char **next, json_t **doc,
+                      struct error *err)
+{
+    json_t *entries = NULL;
+    int code = json_parse(text->data, text->len, doc, err);
+    if (code == 0)
+        code = json_get_array(*doc, "", "entries", &entries, err);
+    if (code == 0)
+        code = json_get_str(*doc, "", "next", next, err);
+    *has_name = json_array_size(entries) > 0;
+    return code;
+}
+
+static void look_for_names(struct http_request *req, const struct gateway_call *call,
+                           const char *token);
+
+static void listed(struct http_request *req, const struct gateway_call *call, void *arg,
+                   const struct error *failure, const struct buf *text)
+{
+    struct error err = *failure;
+    struct s3_failure why;
+    _cleanup_json_ json_t *doc = NULL;
+    const char *next = "";
+    bool has_name = false;
+    (void)arg;
+    if (err.code != 0 || read_first(text, &has_name, &next, &doc, &err) != 0) {
+        http_reply_error(req, &err);
+    } else if (has_name) {
+        s3_fail(&why, S3_BUCKET_NOT_EMPTY, NULL);
+        gateway_fail(req, &why);
+    } else if (*next != '\0') {
+        look_for_names(req, call, arena_strdup(http_arena(req), next));
+    } else {
+        const struct proxy_call spec = {
+            .method = HTTP_DELETE, .bucket = call->s3.bucket, .rest = "", .done = destroyed};
+        proxy_call_start(req, call, &spec);
+    }
+}
+
+static void look_for_names(struct http_request *req, const struct gateway_call *call,
+                           const char *token)
+{
+    const struct proxy_call spec = {.method = HTTP_GET,
+                                    .bucket = call->s3.bucket,
+                                    .rest = arena_printf(http_arena(req), "?limit=1%s%s",
+                                                         *token != '\0' ? "&token=" : "", token),
+                                    .done = listed};
+    proxy_call_start(req, call, &spec);
+}
+
+void s3_delete_bucket(struct http_request *req, const struct gateway_call *call)
+{
+    look_for_names(req, call, "");
+}

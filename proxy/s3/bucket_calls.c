@@ -1,0 +1,158 @@
+#include "proxy/s3/bucket_calls.h"
+
+#include "cluster/props/bucket_props.h"
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/parse.h"
+#include "proxy/http/list.h"
+#include "proxy/primary/proxy.h"
+#include "proxy/primary/recovery.h"
+
+/* The state in which nodes find what has changed. */
+static void reply_state(struct http_request *req)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_free_ char *text =
+        xprintf("%llu.%llu", (unsigned long long)s->term, (unsigned long long)s->version);
+    _cleanup_json_ json_t *doc = json_pack("{s:s}", "state", text);
+    http_reply_json(req, 200, doc);
+}
+
+static void done(struct http_request *req, const char *event, const struct error *err)
+{
+    if (err != NULL) {
+        proxy_reply_error(req, err);
+        return;
+    }
+    log_info(event, lstr("bucket", http_path_param(req, "bucket")),
+             lstr("user", http_actor(req)->name), lstr("request", http_request_id(req)));
+    reply_state(req);
+}
+
+static void create_done(void *arg, const struct error *err)
+{
+    done(arg, "bucket made", err);
+}
+
+static void destroy_done(void *arg, const struct error *err)
+{
+    done(arg, "bucket destroyed", err);
+}
+
+static void create_begin(struct http_request *req)
+{
+    struct proxy *p = http_user(req);
+    const struct bucket_props props = BUCKET_PROPS_DEFAULT;
+    struct error err = ERROR_INIT;
+    if (proxy_passed_to_primary(req))
+        return;
+    if (recovery_check_new(p, &err) != 0) {
+        http_reply_error(req, &err);
+        return;
+    }
+    const struct command cmd = {.kind = CMD_BUCKET_CREATE,
+                                .name = http_path_param(req, "bucket"),
+                                .props = &props,
+                                .actor = http_actor(req)->id,
+                                .wall_ms = clock_wall_ms()};
+    proxy_commit_settled(p, &cmd, create_done, req);
+}
+
+static void destroy_begin(struct http_request *req)
+{
+    if (proxy_passed_to_primary(req))
+        return;
+    const struct command cmd = {.kind = CMD_BUCKET_DESTROY, .name = http_path_param(req, "bucket")};
+    proxy_commit_settled(http_user(req), &cmd, destroy_done, req);
+}
+
+static void state_begin(struct http_request *req)
+{
+    struct proxy *p = proxy_enter_objects(req);
+    if (p == NULL)
+        return;
+    struct error err = ERROR_INIT;
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const char *name = http_path_param(req, "bucket");
+    if (bmd_bucket(&s->bmd, name) != NULL)
+        reply_state(req);
+    else if (proxy_no_bucket(p, name, &err) != 0)
+        http_reply_error(req, &err);
+}
+
+static void query_text(const struct http_request *req, const char *name, const char **out)
+{
+    const char *value = http_query(req, name);
+    if (value != NULL)
+        *out = value;
+}
+
+static void list_begin(struct http_request *req)
+{
+    if (proxy_enter_objects(req) == NULL)
+        return;
+    struct list_request r = LIST_REQUEST_DEFAULT(http_path_param(req, "bucket"));
+    struct error err = ERROR_INIT;
+    const char *limit = http_query(req, "limit");
+    query_text(req, "prefix", &r.prefix);
+    query_text(req, "delimiter", &r.delimiter);
+    query_text(req, "start_after", &r.start_after);
+    query_text(req, "token", &r.token);
+    if (limit != NULL && parse_u64(limit, &r.limit, &err) != 0)
+        http_reply_error(req, &err);
+    else
+        list_start(req, &r);
+}
+
+#define PATTERN "/v1/s3/{bucket}"
+
+const struct http_route bucket_calls[] = {
+    {.name = "s3_bucket_create",
+     .method = HTTP_POST,
+     .pattern = PATTERN,
+     .nets = NET_CONTROL,
+     .changes = true,
+     .right = RIGHT_NODE,
+     .begin = create_begin,
+     .summary = "S3's CreateBucket, for the user of the call.",
+     .body = "",
+     .reply = "200 `{\"state\": \"1.17\"}`: the cluster state that has it",
+     .errors = "bucket_exists invalid_name"},
+    {.name = "s3_bucket_destroy",
+     .method = HTTP_DELETE,
+     .pattern = PATTERN,
+     .nets = NET_CONTROL,
+     .changes = true,
+     .right = RIGHT_NODE,
+     .begin = destroy_begin,
+     .summary = "S3's DeleteBucket; the caller has seen that it is empty.",
+     .body = "",
+     .reply = "200 `{\"state\": \"1.18\"}`: the cluster state that has it no more",
+     .errors = "bucket_not_found"},
+    {.name = "s3_bucket_state",
+     .method = HTTP_GET,
+     .pattern = PATTERN "/state",
+     .nets = NET_CONTROL,
+     .right = RIGHT_NODE,
+     .begin = state_begin,
+     .summary = "A cluster state that has the bucket.",
+     .body = "",
+     .reply = "200 `{\"state\": \"1.17\"}`",
+     .errors = "bucket_not_found not_ready"},
+    {.name = "s3_list",
+     .method = HTTP_GET,
+     .pattern = PATTERN,
+     .nets = NET_CONTROL,
+     .right = RIGHT_NODE,
+     .begin = list_begin,
+     .summary = "A page of a bucket, for S3's lists.",
+     .query = HTTP_PARAMETERS({"prefix", "text"}, {"delimiter", "text"}, {"start_after", "name"},
+                              {"token", "next of the page before"}, {"limit", "1 to 10000"}),
+     .body = "",
+     .reply = "as of the native list",
+     .errors = "bucket_not_found node_unreachable no_targets"},
+    {.name = NULL},
+};

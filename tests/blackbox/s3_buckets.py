@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Buckets and lists by S3, through every node: names, owners, pages, delimiters, odd keys."""
+
+from urllib.parse import unquote
+import xml.etree.ElementTree as ElementTree
+
+from access_lib import GuardedCluster, make_user
+from lib import check, equal, main
+from s3_lib import NAMESPACE, S3, refused
+
+NODES = ("p1", "p2", "t1", "t3")
+
+
+def root_at(c, node):
+    return S3(c, c.root.access, c.root.secret, node)
+
+
+def document(reply):
+    return ElementTree.fromstring(reply.expect(200).body)
+
+
+def texts(root, *path):
+    return [e.text for e in root.findall("/".join(NAMESPACE + p for p in path))]
+
+
+def keys_of(root):
+    return texts(root, "Contents", "Key")
+
+
+def prefixes_of(root):
+    return texts(root, "CommonPrefixes", "Prefix")
+
+
+def text_of(root, name):
+    return root.findtext(NAMESPACE + name)
+
+
+# --- buckets -------------------------------------------------------------------------------------
+
+def test_a_bucket_is_made_seen_and_deleted_at_every_node(c):
+    for node in NODES:
+        s3, name = root_at(c, node), f"made-at-{node}"
+        equal(s3.call("PUT", "/" + name).expect(200).headers["Location"], "/" + name, "Location")
+        for other in NODES:
+            there = root_at(c, other).call("HEAD", "/" + name).expect(200)
+            equal(there.headers["x-amz-bucket-region"], "us-east-1", "region")
+            check(name in root_at(c, other).buckets(), f"{name} is not in the list of {other}")
+        s3.call("DELETE", "/" + name).expect(204)
+        refused(s3.call("DELETE", "/" + name), 404, "NoSuchBucket")
+        equal(s3.call("HEAD", "/" + name).status, 404, "HEAD of what was deleted")
+
+
+def test_names_of_buckets(c):
+    s3 = root_at(c, "p1")
+    for name in ("ab", "Big", "a_b", "10.0.0.1", "a..b", "xn--a", "-ab", "a" * 64):
+        refused(s3.call("PUT", "/" + name), 400, "InvalidBucketName")
+
+
+def test_own_and_others_buckets(c):
+    one = make_user(c, "one", [{"rights": ["create"]}])
+    two = make_user(c, "two", [{"rights": ["create"]}])
+    for node in NODES:
+        S3(c, one.access, one.secret, node).call("PUT", "/shared-name").expect(200)
+        refused(S3(c, two.access, two.secret, node).call("PUT", "/shared-name"), 409,
+                "BucketAlreadyExists")
+    refused(S3(c, two.access, two.secret, "t1").call("DELETE", "/shared-name"), 403, "AccessDenied")
+    S3(c, one.access, one.secret, "t1").call("DELETE", "/shared-name").expect(204)
+
+
+def test_regions(c):
+    s3 = root_at(c, "t1")
+    body = b"<CreateBucketConfiguration><LocationConstraint>%s</LocationConstraint>" \
+           b"</CreateBucketConfiguration>"
+    refused(s3.call("PUT", "/placed", body % b"eu-west-1"), 400, "InvalidLocationConstraint")
+    s3.call("PUT", "/placed", body % b"us-east-1").expect(200)
+    equal(document(s3.call("GET", "/placed", pairs=[("location", "")])).text, None, "location")
+    refused(s3.call("GET", "/nowhere", pairs=[("location", "")]), 404, "NoSuchBucket")
+    equal(len(document(s3.call("GET", "/placed", pairs=[("versioning", "")]))), 0, "versioning")
+    refused(s3.call("PUT", "/digest", b"<a/>", payload="0" * 64), 400, "XAmzContentSHA256Mismatch")
+    refused(s3.call("PUT", "/long", b" " * 70_000), 400, "EntityTooLarge")
+
+
+def test_a_bucket_with_objects_is_not_deleted(c):
+    c.create("full")
+    c.put("full", "one", b"1")
+    refused(root_at(c, "t1").call("DELETE", "/full"), 409, "BucketNotEmpty")
+    c.object("DELETE", "full", "one").expect(204)
+    root_at(c, "t1").call("DELETE", "/full").expect(204)
+
+
+# --- lists ---------------------------------------------------------------------------------------
+
+ODD = ["a b", "a&b", "a+b", "a/b", "a//b", "a/b/", "a\x08b", "a\u00e9b", "a<b>", "a\"b'", "..", "~"]
+
+
+def fill(c, bucket, names):
+    c.create(bucket)
+    for name in names:
+        c.put(bucket, name, name.encode()).expect(200)
+
+
+def pages(s3, bucket, is_v2, size, pairs=()):
+    """All keys and prefixes, page by page."""
+    keys, prefixes, after = [], [], []
+    for _ in range(1000):
+        more = [("list-type", "2")] if is_v2 else []
+        root = document(s3.call("GET", "/" + bucket,
+                                pairs=[*more, ("max-keys", str(size)), *pairs, *after]))
+        check(len(keys_of(root)) + len(prefixes_of(root)) <= size, "a page is too long")
+        keys += keys_of(root)
+        prefixes += prefixes_of(root)
+        if text_of(root, "IsTruncated") == "false":
+            return keys, prefixes
+        after = [("continuation-token", text_of(root, "NextContinuationToken"))] if is_v2 else \
+            [("marker", text_of(root, "NextMarker"))]
+    raise AssertionError("the list has no end")
+
+
+def test_an_empty_bucket(c):
+    c.create("empty")
+    for node in NODES:
+        root = document(root_at(c, node).call("GET", "/empty", pairs=[("list-type", "2")]))
+        equal((keys_of(root), text_of(root, "KeyCount"), text_of(root, "IsTruncated")),
+              ([], "0", "false"), "an empty bucket")
+    refused(root_at(c, "t1").call("GET", "/nowhere"), 404, "NoSuchBucket")
+
+
+def test_pages_of_both_versions(c):
+    names = sorted(f"{d}/{i:03}" for d in "abc" for i in range(20)) + ["z"]
+    fill(c, "paged", names)
+    for node, size in zip(NODES, (1, 7, 30, 1000)):
+        for is_v2 in (False, True):
+            s3 = root_at(c, node)
+            equal(pages(s3, "paged", is_v2, size), (names, []), f"keys, pages of {size}")
+            equal(pages(s3, "paged", is_v2, size, [("delimiter", "/")]),
+                  (["z"], ["a/", "b/", "c/"]), f"with a delimiter, pages of {size}")
+            equal(pages(s3, "paged", is_v2, size, [("prefix", "b/01")]),
+                  (names[30:40], []), f"with a prefix, pages of {size}")
+            equal(pages(s3, "paged", is_v2, size, [("delimiter", "/00")]),
+                  ([n for n in names if "/00" not in n], ["a/00", "b/00", "c/00"]),
+                  f"with a long delimiter, pages of {size}")
+
+
+def test_what_a_list_says_of_an_object(c):
+    fill(c, "said", ["one"])
+    head = root_at(c, "t3").call("HEAD", "/said/one").expect(200)
+    for pairs in ([], [("list-type", "2"), ("fetch-owner", "true")]):
+        root = document(root_at(c, "p2").call("GET", "/said", pairs=pairs))
+        entry = root.find(NAMESPACE + "Contents")
+        equal((text_of(entry, "ETag"), text_of(entry, "Size"), text_of(entry, "StorageClass")),
+              (head.headers["ETag"], "3", "STANDARD"), "tag, size and class")
+        check(entry.find(NAMESPACE + "Owner") is not None, "no owner")
+
+
+def test_odd_keys(c):
+    fill(c, "odd", ODD)
+    for node in NODES:
+        s3 = root_at(c, node)
+        body = s3.call("GET", "/odd", pairs=[("encoding-type", "url")]).expect(200).body
+        wanted = sorted(ODD, key=lambda n: n.encode())
+        from_url = [unquote(k) for k in keys_of(ElementTree.fromstring(body))]
+        equal(from_url, wanted, "keys, encoded")
+        plain = s3.call("GET", "/odd").expect(200).body
+        check(b"<Key>a&#x8;b</Key>" in plain, "a control character is no reference")
+
+
+def test_bad_parameters(c):
+    s3 = root_at(c, "t1")
+    for pairs in ([("max-keys", "x")], [("max-keys", "-1")], [("encoding-type", "hex")],
+                  [("list-type", "2"), ("continuation-token", "")],
+                  [("list-type", "2"), ("continuation-token", "no token")],
+                  [("prefix", "p" * 2000)]):
+        refused(s3.call("GET", "/empty", pairs=pairs), 400, "InvalidArgument")
+    root = document(s3.call("GET", "/odd", pairs=[("max-keys", "0")]))
+    equal((keys_of(root), text_of(root, "IsTruncated")), ([], "false"), "max-keys=0")
+
+
+def test_a_list_is_never_short(c):
+    c.kill("t2")
+    c.wait_node("t2", "unreachable")
+    refused(root_at(c, "p1").call("GET", "/paged"), 503, "SlowDown")
+    c.start("t2")
+    c.wait_node("t2", "active")
+
+
+if __name__ == "__main__":
+    main(GuardedCluster, proxies=2, targets=3)

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""boto3, unmodified, at a proxy and at a target of a cluster with access control."""
+
+import io
+import random
+import sys
+
+import frame  # noqa: F401 (first: the next one is found by it)
+from access_lib import GuardedCluster
+from lib import check, equal, main
+
+try:
+    import boto3
+    import botocore.config
+    import botocore.exceptions
+except ImportError:
+    print("boto3 is not installed (Debian: python3-boto3)")
+    sys.exit(77)
+
+DATA = random.Random(7).randbytes(3_000_001)
+
+
+def client_at(c, node):
+    return boto3.client("s3", endpoint_url=c.url(node) + "/s3", region_name="us-east-1",
+                        aws_access_key_id=c.root.access, aws_secret_access_key=c.root.secret,
+                        config=botocore.config.Config(retries={"max_attempts": 1},
+                                                      signature_version="s3v4",
+                                                      s3={"addressing_style": "path"}))
+
+
+def each_node(c):
+    for node in ("p1", "t1", "t2"):
+        yield node, client_at(c, node)
+
+
+def code_of(call, **parameters):
+    try:
+        call(**parameters)
+    except botocore.exceptions.ClientError as e:
+        return e.response["Error"]["Code"]
+    return None
+
+
+def test_buckets(c):
+    for node, s3 in each_node(c):
+        s3.create_bucket(Bucket=f"b-{node}")
+        s3.head_bucket(Bucket=f"b-{node}")
+        check(f"b-{node}" in [b["Name"] for b in s3.list_buckets()["Buckets"]], "not in the list")
+        equal(s3.get_bucket_location(Bucket=f"b-{node}")["LocationConstraint"], None, "location")
+        equal(s3.get_bucket_versioning(Bucket=f"b-{node}").get("Status"), None, "versioning")
+        equal(code_of(s3.delete_bucket, Bucket="nowhere"), "NoSuchBucket", "delete of nothing")
+
+
+def test_objects(c):
+    for node, s3 in each_node(c):
+        put = s3.put_object(Bucket="b-p1", Key=node, Body=DATA, Metadata={"who": node},
+                            ContentType="text/plain")
+        got = s3.get_object(Bucket="b-p1", Key=node)
+        check(got["Body"].read() == DATA, "other bytes")
+        equal((got["ETag"], got["Metadata"], got["ContentType"]),
+              (put["ETag"], {"who": node}, "text/plain"), "what GetObject says")
+        part = s3.get_object(Bucket="b-p1", Key=node, Range="bytes=10-19")
+        equal((part["Body"].read(), part["ContentRange"]),
+              (DATA[10:20], f"bytes 10-19/{len(DATA)}"), "a range")
+        equal(s3.head_object(Bucket="b-p1", Key=node)["ContentLength"], len(DATA), "HeadObject")
+        equal(code_of(s3.get_object, Bucket="b-p1", Key="none"), "NoSuchKey", "a missing key")
+        equal(code_of(s3.get_object, Bucket="b-p1", Key=node, IfMatch='"x"'), "PreconditionFailed",
+              "a condition")
+        equal(code_of(s3.get_object, Bucket="b-p1", Key=node, Range="bytes=9000000-"),
+              "InvalidRange", "a range behind the end")
+
+
+def test_files_in_one_piece(c):
+    for node, s3 in each_node(c):
+        s3.upload_fileobj(io.BytesIO(DATA), "b-p1", f"file-{node}")
+        out = io.BytesIO()
+        s3.download_fileobj("b-p1", f"file-{node}", out)
+        check(out.getvalue() == DATA, "other bytes")
+
+
+def test_lists(c):
+    names = [f"{d}/{i:02}" for d in "xy" for i in range(30)]
+    first = client_at(c, "p1")
+    first.create_bucket(Bucket="listed")
+    for name in names:
+        first.put_object(Bucket="listed", Key=name, Body=b"")
+    for _, s3 in each_node(c):
+        for operation in ("list_objects", "list_objects_v2"):
+            pages = s3.get_paginator(operation).paginate(
+                Bucket="listed", PaginationConfig={"PageSize": 7})
+            equal([o["Key"] for p in pages for o in p.get("Contents", [])], names, operation)
+            folders = s3.get_paginator(operation).paginate(
+                Bucket="listed", Delimiter="/", PaginationConfig={"PageSize": 1})
+            equal([o["Prefix"] for p in folders for o in p.get("CommonPrefixes", [])],
+                  ["x/", "y/"], f"{operation} with a delimiter")
+
+
+def test_presigned_urls(c):
+    for node, s3 in each_node(c):
+        url = s3.generate_presigned_url("get_object", {"Bucket": "b-p1", "Key": node})
+        check(c.http.request("GET", url).expect(200).body == DATA, "other bytes")
+
+
+def test_deletes(c):
+    s3 = client_at(c, "t1")
+    equal(code_of(s3.delete_bucket, Bucket="listed"), "BucketNotEmpty", "a bucket with objects")
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket="listed"):
+        for item in page["Contents"]:
+            s3.delete_object(Bucket="listed", Key=item["Key"])
+    s3.delete_bucket(Bucket="listed")
+    equal(code_of(s3.head_bucket, Bucket="listed"), "404", "HEAD of what was deleted")
+
+
+if __name__ == "__main__":
+    main(GuardedCluster, targets=2)
