@@ -191,6 +191,34 @@ def test_a_copy_job_leaves_out_what_has_no_room_where_it_works(c):
         c.destroy(bucket)
 
 
+def test_a_target_that_cannot_even_note_a_version(c):
+    """Its index takes no row, as on a disk without a free block.  A name that the repair has met is
+    dirty, and its reads fail with 503; a majority answers.  Nothing older is read."""
+    buckets = {"noted": {"copies": 2}, "noted-most": {"copies": 3, "write_quorum": "majority"}}
+    begin(c, buckets)
+    c.kill("t3")
+    c.wait_node("t3", "unreachable")
+    write_all(c, 2, buckets)
+    c.start("t3", *(f"--arg={a}" for a in (*FULL, "--faults=index.write=ENOSPC@1+")))
+    c.wait_node("t3", "active")
+    names = each(buckets=["noted"])
+    wait_for(lambda: any(read(c, *n).status == 503 for n in names), "the repair meets a name")
+    for n in names:
+        reply = read(c, *n)
+        if reply.status != 200:
+            reply.expect(503, "node_unreachable", "No space left on device")
+        else:
+            equal(reply.body, body_of(*n, 2), f"bytes of {n}")
+    check_read(c, {n: 2 for n in each(buckets=["noted-most"])})
+    c.stop("t3")
+    c.start("t3")
+    c.wait_node("t3", "active")
+    wait_whole(c)
+    check_read(c, {n: 2 for n in each(buckets=buckets)})
+    for bucket in buckets:
+        c.destroy(bucket)
+
+
 def test_objects_are_there_while_a_full_target_is_back(c):
     begin(c)
     come_back_full(c, "t3", *FULL)
