@@ -1,7 +1,8 @@
 #include "s3/crc64.h"
 
 #include <pthread.h>
-#include <string.h>
+
+#include "s3/crc64_fold.h"
 
 /* Eight bytes a step: tables[i] has what a byte becomes that stands i bytes before the end of the
  * eight ("slicing by 8", Kounavis and Berry 2005). */
@@ -35,11 +36,9 @@ static uint64_t load_le64(const unsigned char *at)
     return value;
 }
 
-uint64_t crc64_nvme(uint64_t crc, const void *data, size_t len)
+/* The register behind these bytes. */
+static uint64_t step(uint64_t crc, const unsigned char *at, size_t len)
 {
-    const unsigned char *at = data;
-    pthread_once(&tables_once, fill_tables);
-    crc = ~crc;
     for (; len >= SLICES; at += SLICES, len -= SLICES) {
         uint64_t word = crc ^ load_le64(at);
         crc = 0;
@@ -48,5 +47,23 @@ uint64_t crc64_nvme(uint64_t crc, const void *data, size_t len)
     }
     for (; len > 0; at++, len--)
         crc = (crc >> 8) ^ tables[0][(crc ^ *at) & 0xff];
-    return ~crc;
+    return crc;
+}
+
+uint64_t crc64_nvme_by_table(uint64_t crc, const void *data, size_t len)
+{
+    pthread_once(&tables_once, fill_tables);
+    return ~step(~crc, data, len);
+}
+
+uint64_t crc64_nvme(uint64_t crc, const void *data, size_t len)
+{
+    size_t blocks = len / CRC64_FOLD_BLOCK;
+    if (blocks == 0 || !crc64_fold_can())
+        return crc64_nvme_by_table(crc, data, len);
+    unsigned char left[CRC64_FOLD_LEFT];
+    const unsigned char *rest = (const unsigned char *)data + blocks * CRC64_FOLD_BLOCK;
+    pthread_once(&tables_once, fill_tables);
+    crc64_fold(~crc, data, blocks, left);
+    return ~step(step(0, left, sizeof left), rest, len % CRC64_FOLD_BLOCK);
 }

@@ -8,3 +8,5 @@
 
 /* Of `data` behind what had the value `crc`; 0 at the start. */
 uint64_t crc64_nvme(uint64_t crc, const void *data, size_t len);
+/* The same without special instructions: for processors that have none, and for tests. */
+uint64_t crc64_nvme_by_table(uint64_t crc, const void *data, size_t len);

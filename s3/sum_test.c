@@ -6,7 +6,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "s3/crc64.h"
 #include "s3/testing/request_text.h"
 #include "s3/testing/vectors.h"
 
@@ -50,13 +49,6 @@ static void vectors_of_the_reference(void **state)
             assert_true(s3_sum_equal(&got, &read));
         }
     }
-}
-
-static void the_check_value_of_crc64(void **unused)
-{
-    (void)unused;
-    assert_true(crc64_nvme(0, "123456789", 9) == 0xae8b14860a799888ULL);
-    assert_true(crc64_nvme(crc64_nvme(0, "1234", 4), "56789", 5) == 0xae8b14860a799888ULL);
 }
 
 static void texts_that_are_no_values(void **unused)
@@ -141,7 +133,6 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_of_the_reference),
-        cmocka_unit_test(the_check_value_of_crc64),
         cmocka_unit_test(texts_that_are_no_values),
         cmocka_unit_test(what_requests_ask),
         cmocka_unit_test(content_md5),
