@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "common/parse.h"
+#include "s3/element.h"
 #include "s3/xml_write.h"
 
 static const char *or_empty(const char *text)
@@ -37,32 +37,10 @@ enum s3_error s3_list_ask(const struct s3_query *q, bool is_v2, struct s3_list_a
     return S3_OK;
 }
 
-static void put_time(struct buf *out, const char *name, int64_t ms)
-{
-    char text[32];
-    time_t s = (time_t)(ms / 1000);
-    struct tm tm;
-    gmtime_r(&s, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    buf_printf(out, "<%s>%s.%03dZ</%s>", name, text, (int)(ms % 1000), name);
-}
-
-static void put_owner(struct buf *out, const char *id, const char *name)
-{
-    xml_put_open(out, "Owner");
-    xml_put_element(out, "ID", id);
-    xml_put_element(out, "DisplayName", name);
-    xml_put_close(out, "Owner");
-}
-
-/* A text that encoding-type=url holds for: keys, prefixes, delimiter, markers. */
 static void put_name(struct buf *out, const struct s3_list_asked *asked, const char *element,
                      const char *name)
 {
-    _cleanup_buf_ struct buf escaped = BUF_INIT;
-    if (asked->is_url_encoded)
-        buf_put_url_escaped(&escaped, name, strlen(name), "/");
-    xml_put_element(out, element, asked->is_url_encoded ? buf_str(&escaped) : name);
+    s3_put_name(out, asked->is_url_encoded, element, name);
 }
 
 static void put_v1(struct buf *out, const struct s3_list_asked *asked, const struct s3_list *list)
@@ -88,13 +66,11 @@ static void put_entry(struct buf *out, const struct s3_list_asked *asked,
 {
     xml_put_open(out, "Contents");
     put_name(out, asked, "Key", entry->key);
-    put_time(out, "LastModified", entry->modified_ms);
-    buf_puts(out, "<ETag>&quot;");
-    xml_put_text(out, entry->etag);
-    buf_puts(out, "&quot;</ETag>");
+    s3_put_time(out, "LastModified", entry->modified_ms);
+    s3_put_etag(out, entry->etag);
     xml_put_number(out, "Size", entry->size);
     if (asked->with_owner)
-        put_owner(out, list->owner_id, list->owner_name);
+        s3_put_owner(out, "Owner", &(struct s3_owner){list->owner_id, list->owner_name});
     xml_put_element(out, "StorageClass", "STANDARD");
     xml_put_close(out, "Contents");
 }
@@ -129,12 +105,12 @@ void s3_list_buckets_document(const struct s3_list_bucket *buckets, size_t count
                               const char *owner_id, const char *owner_name, struct buf *out)
 {
     xml_put_root(out, "ListAllMyBucketsResult", XML_S3_NAMESPACE);
-    put_owner(out, owner_id, owner_name);
+    s3_put_owner(out, "Owner", &(struct s3_owner){owner_id, owner_name});
     xml_put_open(out, "Buckets");
     for (size_t i = 0; i < count; i++) {
         xml_put_open(out, "Bucket");
         xml_put_element(out, "Name", buckets[i].name);
-        put_time(out, "CreationDate", buckets[i].created_ms);
+        s3_put_time(out, "CreationDate", buckets[i].created_ms);
         xml_put_close(out, "Bucket");
     }
     xml_put_close(out, "Buckets");
