@@ -20,8 +20,8 @@
 #include "cluster/documents/push_body.h"
 #include "cluster/documents/state.h"
 
-/* A join storm commits some tens of states while a message is under way. */
-enum { PUSH_HISTORY = 32 };
+/* A rack that is lost, or a join storm, commits a hundred states while a message is under way. */
+enum { PUSH_HISTORY = 128 };
 
 struct pusher_env {
     void *ctx;
