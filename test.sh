@@ -60,16 +60,16 @@ run() {
     local directory=$1 multiplier=$2
     shift 2
     say "testing $directory/"
-    local log=$directory/meson-logs/testlog.json late
+    local log=$directory/meson-logs/testlog.json unsteady
     rm -f "$directory"/meson-logs/testlog*.json "$directory/meson-logs/again.json"
     meson test -C "$directory" --no-rebuild --print-errorlogs --timeout-multiplier "$multiplier" \
         --num-processes "$jobs" "$@" "${only[@]}" || true
     logs+=("$log")
-    mapfile -t late < <([ ! -s "$log" ] || python3 tests/tally.py --late "$log")
-    if [ "${late[*]}" ]; then
-        say "again, alone: ${late[*]}"
+    mapfile -t unsteady < <([ ! -s "$log" ] || python3 tests/tally.py --unsteady "$log")
+    if [ "${unsteady[*]}" ]; then
+        say "twice again, alone: ${unsteady[*]}"
         meson test -C "$directory" --no-rebuild --print-errorlogs --logbase again \
-            --timeout-multiplier "$multiplier" --num-processes 1 "$@" "${late[@]}" || true
+            --timeout-multiplier "$multiplier" --num-processes 1 --repeat 2 "$@" "${unsteady[@]}" || true
     fi
 }
 

@@ -45,24 +45,31 @@ class Tally(unittest.TestCase):
             path = os.path.join(d, "testlog.json")
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 status = tally.main(os.devnull, path)
-            return tally.late(path), status, out.getvalue().splitlines()[-1]
+            return tally.unsteady(path), status, out.getvalue().splitlines()[-1]
 
-    def test_time_alone_is_repeated(self):
-        late = "not ok  test_a: a thing: not within 60 s\n        x.py:1\nok      test_b (0.1 s)\n"
-        self.assertEqual(self.run_with_again([("a", "FAIL", late)], [("a", "OK", "")]),
-                         (["a"], 0, "1 passed, 0 failed, 0 skipped"))
-        self.assertEqual(self.run_with_again([("a", "TIMEOUT", "")], [("a", "FAIL", "")]),
-                         (["a"], 1, "0 passed, 1 failed, 0 skipped"))
+    def test_what_fails_beside_others_is_repeated_twice(self):
+        bad = "not ok  test_a: a thing: not within 60 s\n        x.py:1\nok      test_b (0.1 s)\n"
+        passed, failed = (0, "1 passed, 0 failed, 0 skipped"), (1, "0 passed, 1 failed, 0 skipped")
+        for first in (("a", "FAIL", bad), ("a", "TIMEOUT", "")):
+            for again, wanted in ((("OK", "OK"), passed), (("OK", "FAIL"), failed),
+                                  (("FAIL", "OK"), failed), (("TIMEOUT", "OK"), failed)):
+                self.assertEqual(self.run_with_again([first], [("a", r, "") for r in again]),
+                                 (["a"], *wanted))
+        self.assertEqual(self.run_with_again([("a", "FAIL", bad)], [])[1:], failed)
 
-    def test_nothing_else_is_repeated(self):
-        for result, text in (("FAIL", "not ok  test_a: other bytes\n"),
-                             ("FAIL", "not ok  test_a: a: not within 60 s\nnot ok  test_b: bad\n"),
-                             ("FAIL", "[  FAILED  ] test_a\n"), ("FAIL", ""),
-                             ("TIMEOUT", "not ok  test_a: other bytes\n"),
-                             ("FAIL", "not ok  test_a: a: not within 60 s\n"
-                                      "WARNING: ThreadSanitizer: data race\n")):
-            self.assertEqual(self.run_with_again([("a", result, text)], [("a", "OK", "")]),
+    def test_what_is_final(self):
+        for result, text in (("FAIL", "[  FAILED  ] test_a\n"), ("FAIL", ""), ("ERROR", "not ok x\n"),
+                             ("FAIL", "not ok  test_a: bad\nWARNING: ThreadSanitizer: data race\n"),
+                             ("TIMEOUT", "==1==ERROR: AddressSanitizer: heap-use-after-free\n"),
+                             ("FAIL", "not ok  test_a: bad\nTraceback (most recent call last):\n")):
+            self.assertEqual(self.run_with_again([("a", result, text)], [("a", "OK", "")] * 2),
                              ([], 1, "0 passed, 1 failed, 0 skipped"), text)
+
+    def test_many_failures_are_final(self):
+        rows = [(f"t{i}", "FAIL", "not ok  test_a: bad\n") for i in range(tally.UNSTEADY_MAX + 1)]
+        again = [(name, "OK", "") for name, _, _ in rows] * 2
+        self.assertEqual(self.run_with_again(rows, again)[:2], ([], 1))
+        self.assertEqual(self.run_with_again(rows[1:], again)[1], 0)
 
     def test_adds_up(self):
         self.assertEqual(self.run_tally({"a": "OK", "b": "OK"}, {"a": "OK"}),
