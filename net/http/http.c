@@ -201,12 +201,12 @@ static bool etag_matches(const char *list, const char *etag, bool strong)
     const char *star = skip_space(list);
     if (*star == '*' && *skip_space(star + 1) == '\0')
         return true;
-    struct etag own;
-    if (!etag_next(&etag, &own))
-        return false;
-    for (struct etag other; etag_next(&list, &other);) {
-        if (etag_same(&own, &other, strong))
-            return true;
+    for (struct etag own; etag_next(&etag, &own);) {
+        const char *rest = list;
+        for (struct etag other; etag_next(&rest, &other);) {
+            if (etag_same(&own, &other, strong))
+                return true;
+        }
     }
     return false;
 }

@@ -43,8 +43,9 @@ enum http_range_result http_range_parse(const char *header, uint64_t size, struc
 
 /* RFC 9110 section 13.2.2: the four conditional headers against an object.  Each header may be
  * NULL.  Result: 0 go on, E_NOT_MODIFIED, or E_PRECONDITION.  `etag` is the object's, quotes
- * included ("\"7\""); NULL: no such object.  Dates that cannot be read are ignored, as the RFC
- * wants; a tag that a client sent without its quotes is taken as if it had them. */
+ * included ("\"7\""), or several that it has, separated by commas; NULL: no such object.  Dates
+ * that cannot be read are ignored, as the RFC wants; a tag that a client sent
+ * without its quotes is taken as if it had them. */
 struct http_conditions {
     const char *if_match;
     const char *if_none_match;
