@@ -115,10 +115,13 @@ static enum s3_error add_meta(struct lines *l, const struct gateway_call *call,
 static void reply_etag(struct http_request *req, const struct forward_reply *r)
 {
     _cleanup_buf_ struct buf tag = BUF_INIT;
-    const char *native = forward_header(r, "ETag");
+    const char *native = forward_header(r, "ETag"), *md5 = forward_header(r, "Dfc-Md5");
     if (native == NULL)
         return;
-    etag_put_s3(native, &tag);
+    if (md5 != NULL)
+        buf_printf(&tag, "\"%s\"", md5);
+    else
+        etag_put_s3(native, &tag);
     http_reply_header(req, "ETag", buf_str(&tag));
 }
 

@@ -347,6 +347,8 @@ static int start_threads(struct target *t, struct error *err)
     if (code == 0)
         code = thread_class_new(THREADS_MOVER, p, &t->movers, err);
     if (code == 0)
+        code = thread_class_new(THREADS_HASHER, p, &t->hashers, err);
+    if (code == 0)
         code = thread_class_new(THREADS_HANDER, p, &t->handers, err);
     if (code == 0)
         t->renames = renames_new(t->movers);
@@ -463,6 +465,7 @@ void target_free(struct target *t)
         state_sync_quiet(t->state_sync);
     xactions_free(t->xactions);
     pool_free(t->movers);
+    pool_free(t->hashers);
     renames_free(t->renames);
     pool_free(t->handers);
     cold_free(t->cold);

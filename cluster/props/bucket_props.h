@@ -17,6 +17,9 @@ enum write_quorum { WRITE_ALL, WRITE_MAJORITY };
 /* Who answers reads: the acting owner alone, or whichever has all that was acknowledged. */
 enum read_from { READ_ACTING, READ_ANY };
 
+/* Entity tags of S3: of the version, or the MD5 of the bytes. */
+enum etag_kind { ETAG_FAST, ETAG_MD5 };
+
 enum { COPIES_MAX = 8, EC_DATA_SLICES_MAX = 32 };
 #define EC_MIN_SIZE_DEFAULT (UINT64_C(1) << 20)
 

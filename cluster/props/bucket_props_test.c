@@ -23,8 +23,9 @@ static void a_new_bucket_has_the_defaults(void **state)
 {
     (void)state;
     _cleanup_json_ json_t *doc = bucket_props_to_json(&bucket_props_default);
-    _cleanup_json_ json_t *expected = json_pack("{s:i, s:s, s:s, s:b}", "copies", 1, "durability",
-                                                "sync", "checksum", "xxh3", "verify_on_read", 0);
+    _cleanup_json_ json_t *expected =
+        json_pack("{s:i, s:s, s:s, s:s, s:b}", "copies", 1, "durability", "sync", "checksum",
+                  "xxh3", "etag", "fast", "verify_on_read", 0);
     assert_true(json_equal(doc, expected));
     assert_int_equal(bucket_props_check(&bucket_props_default, NULL), 0);
 }
@@ -36,6 +37,7 @@ static const struct {
     {"copies", "3"},
     {"durability", "\"async\""},
     {"checksum", "\"sha256\""},
+    {"etag", "\"md5\""},
     {"verify_on_read", "true"},
     {"write_quorum", "\"majority\""},
     {"read_from", "\"any\""},

@@ -14,7 +14,8 @@ static_assert(BACKEND_META_MAX + BACKEND_ETAG_MAX + BACKEND_ENCODING_MAX + 64 <=
 static bool is_ours(const char *name)
 {
     return strcmp(name, OBJECT_BACKEND_ETAG) == 0 || strcmp(name, OBJECT_BACKEND_MODIFIED) == 0 ||
-           strcmp(name, OBJECT_BACKEND_ENCODING) == 0 || strcmp(name, OBJECT_BACKEND_SENT) == 0;
+           strcmp(name, OBJECT_BACKEND_ENCODING) == 0 || strcmp(name, OBJECT_BACKEND_SENT) == 0 ||
+           strcmp(name, OBJECT_MD5) == 0;
 }
 
 bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **name,
@@ -31,13 +32,7 @@ bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **
 const char *backend_meta_encoding(const char *pairs, size_t len)
 {
     const struct attr all = {.meta = pairs, .meta_len = len};
-    size_t pos = 0;
-    const char *name, *value;
-    while (attr_meta_next(&all, &pos, &name, &value)) {
-        if (strcmp(name, OBJECT_BACKEND_ENCODING) == 0)
-            return value;
-    }
-    return NULL;
+    return attr_meta_find(&all, OBJECT_BACKEND_ENCODING);
 }
 
 /* --- out -------------------------------------------------------------------------------------- */
@@ -78,10 +73,11 @@ static bool is_twice(const char *pairs, size_t end, const char *wanted)
 static int check_pair(const char *name, const char *value, struct error *err)
 {
     bool is_encoding = strcmp(name, OBJECT_BACKEND_ENCODING) == 0;
+    bool is_md5 = strcmp(name, OBJECT_MD5) == 0; /* of an object that a job copies here */
     if (is_encoding && strlen(value) >= BACKEND_ENCODING_MAX)
         return error_set(err, E_INVALID, "Content-Encoding has more than %d characters",
                          BACKEND_ENCODING_MAX - 1);
-    if (is_ours(name) && !is_encoding)
+    if (is_ours(name) && !is_encoding && !is_md5)
         return error_set(err, E_INVALID,
                          "user metadata '%s': in a bucket with a backend the name is the target's "
                          "own",

@@ -160,6 +160,8 @@ static void put_lines(struct header_lines *h, const struct fanout_spec *spec, co
     header_lines_add(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_STAGE);
     header_lines_printf(h, OBJECT_STAGE_HEADER ": %s", stage);
     header_lines_add(h, object_type_line(h->arena, spec->content_type));
+    if (spec->md5)
+        header_lines_add(h, OBJECT_STAGE_MD5_HEADER ": 1");
     if (spec->slices != NULL)
         header_lines_printf(h, EC_MANIFEST_HEADER ": %s", spec->slices);
     while (attr_meta_next(&a, &pos, &name, &value))

@@ -33,6 +33,8 @@
 #define OBJECT_COPY_HOLLOW "hollow" /* a move without its bytes (hollow.h) */
 #define OBJECT_COPY_STAGE "stage"   /* with Dfc-Stage */
 #define OBJECT_STAGE_HEADER "Dfc-Stage"
+/* With it: the leader computes OBJECT_MD5, and so does the other owner. */
+#define OBJECT_STAGE_MD5_HEADER "Dfc-Stage-Md5"
 #define OBJECT_MODIFIED_HEADER "Dfc-Modified"   /* milliseconds since 1970 */
 #define OBJECT_TOMBSTONE_HEADER "Dfc-Tombstone" /* "true", or it is not there */
 #define OBJECT_PENDING_HEADER "Dfc-Pending"     /* the same: the backend does not have it yet */

@@ -36,9 +36,11 @@ static void through_free(struct through *h)
 static bool passes(const char *name)
 {
     static const char encoding[] = OBJECT_META_PREFIX OBJECT_BACKEND_ENCODING;
-    static const char *const own[] = {"Connection",        "Keep-Alive", "Content-Length",
-                                      "Transfer-Encoding", "Date",       "Server",
-                                      "X-Request-Id",      "Dfc-Node",   encoding};
+    static const char md5[] = OBJECT_META_PREFIX OBJECT_MD5;
+    static const char *const own[] = {
+        "Connection", "Keep-Alive", "Content-Length", "Transfer-Encoding",
+        "Date",       "Server",     "X-Request-Id",   "Dfc-Node",
+        encoding,     md5};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         if (strcasecmp(name, own[i]) == 0)
             return false;

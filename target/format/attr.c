@@ -181,6 +181,32 @@ bool attr_meta_next(const struct attr *a, size_t *pos, const char **name, const 
     return true;
 }
 
+const char *attr_meta_find(const struct attr *a, const char *name)
+{
+    size_t pos = 0;
+    const char *other, *value;
+    while (attr_meta_next(a, &pos, &other, &value)) {
+        if (strcmp(name, other) == 0)
+            return value;
+    }
+    return NULL;
+}
+
+bool attr_meta_extend(struct attr *a, const char *name, const char *value,
+                      char out[static ATTR_META_MAX])
+{
+    size_t name_len = strlen(name) + 1, value_len = strlen(value) + 1;
+    if (a->meta_len + name_len + value_len > ATTR_META_MAX)
+        return false;
+    if (a->meta_len > 0 && a->meta != out)
+        memcpy(out, a->meta, a->meta_len);
+    memcpy(out + a->meta_len, name, name_len);
+    memcpy(out + a->meta_len + name_len, value, value_len);
+    a->meta = out;
+    a->meta_len += name_len + value_len;
+    return true;
+}
+
 void attr_meta_add(struct buf *meta, const char *name, const char *value)
 {
     buf_append(meta, name, strlen(name) + 1);

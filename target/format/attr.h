@@ -92,5 +92,10 @@ void attr_rebase(struct attr *a, const unsigned char *from, const unsigned char 
 
 /* The pairs: *pos starts at 0; false at the end. */
 bool attr_meta_next(const struct attr *a, size_t *pos, const char **name, const char **value);
+/* The value of the first pair of this name, or NULL. */
+const char *attr_meta_find(const struct attr *a, const char *name);
+/* One more pair: `meta` becomes `out`, which may be where it is.  False: there is no room. */
+bool attr_meta_extend(struct attr *a, const char *name, const char *value,
+                      char out[static ATTR_META_MAX]);
 /* One more pair, to texts that become an attribute's `meta`. */
 void attr_meta_add(struct buf *meta, const char *name, const char *value);

@@ -36,11 +36,11 @@ enum { OBJECT_DOUBTED = OBJECT_WAITS + 1 };
 
 /* --- headers ---------------------------------------------------------------------------------- */
 
-static void put_validators(struct http_request *req, const struct attr *a, const char *etag)
+static void put_validators(const struct object_call *call, const struct attr *a, const char *etag)
 {
     char date[32];
-    http_reply_header(req, "ETag", etag);
-    http_reply_header(req, "Last-Modified", clock_format_http(a->modified_ms / 1000, date));
+    object_reply_tags(call, a, etag);
+    http_reply_header(call->req, "Last-Modified", clock_format_http(a->modified_ms / 1000, date));
 }
 
 static const char *content_type(const struct attr *a)
@@ -336,7 +336,7 @@ static int reply_checked(struct object_call *call, const struct object *o, const
         object_call_fail(call, "get", &err);
         return 0;
     }
-    put_validators(call->req, &o->attr, etag);
+    put_validators(call, &o->attr, etag);
     reply_whole(call, &o->attr, data);
     return 0;
 }
@@ -346,7 +346,7 @@ static void put_slices_head(const struct object_call *call, const struct attr *a
 {
     char etag[OBJECT_ETAG_MAX];
     object_call_etag(call, a, etag);
-    put_validators(call->req, a, etag);
+    put_validators(call, a, etag);
     put_object_headers(call, a);
     if (range->status == 206)
         put_content_range(call->req, range, a->size);
@@ -386,7 +386,7 @@ static int reply_object(struct object_call *call, const struct object *o, struct
         return reply_checked(call, o, etag, *reader);
     }
     if (code == 0 || code == E_NOT_MODIFIED)
-        put_validators(call->req, a, etag);
+        put_validators(call, a, etag);
     if (code == E_RANGE)
         put_content_range(call->req, NULL, a->size);
     if (code != 0) {

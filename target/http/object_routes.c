@@ -146,7 +146,9 @@ const struct http_route object_routes[] = {
      .query = HTTP_PARAMETERS(FROM_PROXY),
      .body = "the bytes; `Content-Type`, `Dfc-Checksum-Type` with `Dfc-Checksum-Value`, or "
              "`Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
-     .reply = "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`",
+     .reply =
+         "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`; `ETag`, "
+         "`Dfc-Md5` (buckets with etag md5)",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
                          "no_space quota_exceeded"},
     {.name = "object_copy",
@@ -201,7 +203,8 @@ const struct http_route object_routes[] = {
      .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
      .body = "",
      .reply = "200 or 206 with the bytes; `ETag`, `Last-Modified`, `Dfc-Version`, "
-              "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Meta-*`; 304",
+              "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Md5` (buckets with etag md5), "
+              "`Dfc-Meta-*`; 304",
      .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed corrupt"},
     {.name = "object_head",
      .method = HTTP_HEAD,

@@ -109,14 +109,32 @@ static struct object_call *take_call(struct upload *u)
     return call;
 }
 
+struct ending {
+    const struct write_path *path;
+    struct object_call *call;
+    struct write_parts parts;
+};
+
+static void commit_ending(void *arg)
+{
+    struct ending *e = arg;
+    e->path->commit(e->call, &e->parts);
+    free(e);
+}
+
+/* The request does not end before its reply. */
 static void commit(struct upload *u)
 {
     struct object_call *call = take_call(u);
     if (call == NULL)
         return; /* the rest goes with the upload */
-    struct write_parts parts = u->parts;
+    struct ending *e = xcalloc(1, sizeof *e);
+    *e = (struct ending){.path = u->path, .call = call, .parts = u->parts};
     u->parts = (struct write_parts){.put = NULL};
-    u->path->commit(call, &parts);
+    if (e->parts.put != NULL)
+        object_put_await_md5(e->parts.put, commit_ending, e);
+    else
+        commit_ending(e);
 }
 
 static size_t store_piece(struct upload *u, const char *data, size_t len, struct error *err)

@@ -67,6 +67,16 @@ static void collect_encoding(struct http_request *req, struct meta *m)
         attr_meta_add(&m->pairs, OBJECT_BACKEND_ENCODING, value);
 }
 
+/* Would be taken for what the target itself has computed. */
+static void refuse_md5(struct meta *m)
+{
+    const struct attr all = {.meta = m->pairs.data, .meta_len = m->pairs.len};
+    if (m->err.code == 0 && attr_meta_find(&all, OBJECT_MD5) != NULL)
+        error_set(&m->err, E_INVALID,
+                  "user metadata '" OBJECT_MD5 "': the name is the target's own; send the header "
+                  "Content-MD5");
+}
+
 /* What the bytes must have: Dfc-Checksum-Type and -Value, or Content-MD5. */
 static int parse_expected(const struct http_request *req, struct checksum_value *sum,
                           const struct checksum_value **expect, struct error *err)
@@ -166,6 +176,19 @@ static int claim_quota(struct object_call *call, uint64_t size, struct error *er
     return code;
 }
 
+/* --- entity tags ------------------------------------------------------------------------------ */
+
+/* A replica has what its leader has; a manifest has no bytes, and a backend a tag of its own. */
+static bool wants_md5(const struct object_call *call, const struct object_put_spec *spec)
+{
+    const struct bucket_props *props = &call->bucket->props;
+    if (spec->slices != NULL || call->put.passes)
+        return false;
+    if (call->put.kind == PUT_STAGE)
+        return http_header(call->req, OBJECT_STAGE_MD5_HEADER) != NULL;
+    return call->put.kind == PUT_CLIENT && props->etag == ETAG_MD5 && props->backend == NULL;
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 static int put_open_with(struct object_call *call, const struct meta *meta, struct write_parts *out,
@@ -200,6 +223,8 @@ static int put_open_with(struct object_call *call, const struct meta *meta, stru
         return error_recode(err, E_INVALID, EC_MANIFEST_HEADER);
     if (call->put.kind == PUT_JOB && (code = put_copy_spec(call, &spec, err)) != 0)
         return code;
+    if (wants_md5(call, &spec))
+        spec.md5 = call->target->hashers;
     if ((code = claim_quota(call, spec.size, err)) != 0)
         return code;
     call->condition = spec.condition;
@@ -232,8 +257,10 @@ int put_open(struct object_call *call, struct write_parts *out, struct error *er
         return code;
     struct meta meta = {.pairs = BUF_INIT};
     http_each_header(call->req, collect_meta, &meta);
-    if (by_client)
+    if (by_client) {
         collect_encoding(call->req, &meta);
+        refuse_md5(&meta);
+    }
     code = check_meta(call, &meta, err);
     if (code == 0)
         code = put_open_with(call, &meta, out, err);

@@ -190,15 +190,12 @@ void object_call_fail(const struct object_call *call, const char *what, struct e
     http_reply_error(call->req, err);
 }
 
+enum { MD5_DIGITS = 32, OBJECT_TAGS_MAX = OBJECT_ETAG_MAX + MD5_DIGITS + 4 };
+
 static const char *backend_etag(const struct attr *a)
 {
-    size_t pos = 0;
-    const char *name, *value;
-    while (attr_meta_next(a, &pos, &name, &value)) {
-        if (strcmp(name, OBJECT_BACKEND_ETAG) == 0 && strlen(value) < OBJECT_ETAG_MAX)
-            return value;
-    }
-    return NULL;
+    const char *value = attr_meta_find(a, OBJECT_BACKEND_ETAG);
+    return value != NULL && strlen(value) < OBJECT_ETAG_MAX ? value : NULL;
 }
 
 void object_call_etag(const struct object_call *call, const struct attr *a,
@@ -210,6 +207,21 @@ void object_call_etag(const struct object_call *call, const struct attr *a,
         snprintf(out, OBJECT_ETAG_MAX, "%s", given);
     else
         snprintf(out, OBJECT_ETAG_MAX, "\"%s\"", version_format(&a->version, version));
+}
+
+const char *object_call_md5(const struct object_call *call, const struct attr *a)
+{
+    return call->bucket->props.backend == NULL ? attr_meta_find(a, OBJECT_MD5) : NULL;
+}
+
+/* All tags that a condition may name. */
+static void put_tags(const struct object_call *call, const struct attr *a,
+                     char out[static OBJECT_TAGS_MAX])
+{
+    const char *md5 = object_call_md5(call, a);
+    object_call_etag(call, a, out);
+    if (md5 != NULL && strlen(md5) == MD5_DIGITS)
+        snprintf(out + strlen(out), MD5_DIGITS + 5, ", \"%s\"", md5);
 }
 
 int object_call_check_owners(const struct object_call *call, struct error *err)
@@ -246,10 +258,10 @@ int object_call_check_conditions(const struct object_call *call, enum http_metho
         .if_modified_since = http_header(req, "If-Modified-Since"),
         .if_unmodified_since = http_header(req, "If-Unmodified-Since"),
     };
-    char etag[OBJECT_ETAG_MAX];
+    char tags[OBJECT_TAGS_MAX];
     if (current != NULL)
-        object_call_etag(call, current, etag);
-    int code = http_conditions_check(&c, method, current != NULL ? etag : NULL,
+        put_tags(call, current, tags);
+    int code = http_conditions_check(&c, method, current != NULL ? tags : NULL,
                                      current != NULL ? current->modified_ms / 1000 : 0);
     if (code == 0)
         return 0;
@@ -259,5 +271,5 @@ int object_call_check_conditions(const struct object_call *call, enum http_metho
         err, code,
         "object '%s' exists already with the entity tag %s; a condition of the request "
         "(If-Match, If-None-Match, If-Unmodified-Since) does not hold",
-        call->name, etag);
+        call->name, tags);
 }

@@ -121,6 +121,9 @@ enum { OBJECT_ETAG_MAX = 320 };
 /* The entity tag, quotes included: the version's, or the one that the bucket's backend gave it. */
 void object_call_etag(const struct object_call *call, const struct attr *a,
                       char out[static OBJECT_ETAG_MAX]);
+/* The MD5 that S3 clients see as entity tag, in hex, or NULL: the bucket has a backend, or none was
+ * computed. */
+const char *object_call_md5(const struct object_call *call, const struct attr *a);
 /* Have the owners been the same since the call was admitted?  Else E_STALE_MAP: what earlier owners
  * said then may hold no longer, though this target owns the name now as it did then.  For who
  * writes, under the name's lock.  0 where the call's path sees to its owners itself. */
@@ -130,6 +133,6 @@ int object_call_check_owners(const struct object_call *call, struct error *err);
 int object_call_check_renames(struct object_call *call, struct error *err);
 /* Does the request say that it is done only under conditions? */
 bool object_call_has_conditions(const struct object_call *call);
-/* The conditional headers against what is there (NULL: nothing). */
+/* The conditional headers against what is there (NULL: nothing).  Its MD5 is a tag of it, too. */
 int object_call_check_conditions(const struct object_call *call, enum http_method method,
                                  const struct attr *current, struct error *err);

@@ -11,12 +11,21 @@ void object_reply_meta(struct http_request *req, const struct attr *a, bool to_p
     size_t pos = 0;
     const char *name, *value;
     while (attr_meta_next(a, &pos, &name, &value)) {
-        if (!to_peer && strcmp(name, OBJECT_BACKEND_ENCODING) == 0)
-            continue; /* clients get Content-Encoding */
+        bool is_own = strcmp(name, OBJECT_BACKEND_ENCODING) == 0 || strcmp(name, OBJECT_MD5) == 0;
+        if (!to_peer && is_own)
+            continue; /* clients get Content-Encoding and OBJECT_MD5_HEADER */
         char header[sizeof OBJECT_META_PREFIX + ATTR_META_MAX];
         snprintf(header, sizeof header, OBJECT_META_PREFIX "%s", name);
         http_reply_header(req, header, value);
     }
+}
+
+void object_reply_tags(const struct object_call *call, const struct attr *a, const char *etag)
+{
+    const char *md5 = object_call_md5(call, a);
+    http_reply_header(call->req, "ETag", etag);
+    if (md5 != NULL)
+        http_reply_header(call->req, OBJECT_MD5_HEADER, md5);
 }
 
 json_t *object_reply_size(const struct attr *a)
@@ -47,7 +56,7 @@ static void reply_kept(const struct object_call *call, const struct attr *a)
     version_format(&a->version, version);
     object_call_etag(call, a, etag);
     put_kept(&text, a, version, etag);
-    http_reply_header(call->req, "ETag", etag);
+    object_reply_tags(call, a, etag);
     http_reply_data(call->req, 200, "application/json", text.data, text.len);
 }
 

@@ -10,6 +10,8 @@ struct http_request;
 struct object_call;
 
 #define OBJECT_META_PREFIX "dfc-meta-"
+/* Beside the entity tag: the MD5 of the bytes, where there is one (OBJECT_MD5). */
+#define OBJECT_MD5_HEADER "Dfc-Md5"
 
 /* Headers of user metadata that a client may send with one object: PUT refuses more.  Some clients
  * (Python's http.client) and targets of earlier builds read at most 100 headers.  An object of an
@@ -18,6 +20,8 @@ enum { OBJECT_META_PAIRS_MAX = 64 };
 
 /* `Dfc-Meta-*` of what the attribute has; to_peer: also what clients get by another header. */
 void object_reply_meta(struct http_request *req, const struct attr *a, bool to_peer);
+/* `ETag` and OBJECT_MD5_HEADER. */
+void object_reply_tags(const struct object_call *call, const struct attr *a, const char *etag);
 /* {"size", "checksum"}: a new reference. */
 json_t *object_reply_size(const struct attr *a);
 /* The answer to a PUT.  Of an object that a backend has and this target has not kept `attr` is

@@ -105,6 +105,7 @@ struct target {
     struct loop *data;     /* streams between targets */
     struct http_client *control_client;
     struct http_client *data_client;
+    struct pool *hashers;         /* MD5 of what is being written (store/file_md5.h) */
     struct pool *movers;          /* renames, which may take long */
     struct renames *renames;      /* one of a name at a time */
     struct pool *handers;         /* uploads that another owner takes by now (hand_on.h) */

@@ -1,11 +1,19 @@
 #include "target/node/thread_classes.h"
 
+#include <unistd.h>
+
 #include "io/pool.h"
 #include "target/node/params.h"
 
 enum { NICER_CLIENT = 0, NICER_BACKGROUND = 10 };
 
 #define WAITS(id) (UINT32_C(1) << THREADS_##id)
+
+static long hashers_of(const struct target_params *p)
+{
+    long half = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+    return p->hash_threads > 0 ? (long)p->hash_threads : half > 0 ? half : 1;
+}
 
 struct thread_class_row thread_class_row(enum thread_class c, const struct target_params *p)
 {

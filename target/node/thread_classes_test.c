@@ -17,6 +17,7 @@ static const struct target_params params = {.workers = 1,
                                             .cold_parallel = 3,
                                             .cold_writes = 2,
                                             .slices_readers = 2,
+                                            .hash_threads = 3,
                                             .thread_idle = 60000};
 
 /* Rows below only: then no chain of waits comes back to where it began. */
@@ -37,6 +38,7 @@ static void test_limits_are_of_the_parameters(void **state)
     assert_int_equal(thread_class_row(THREADS_HANDER, &params).limit, 2);
     assert_int_equal(thread_class_row(THREADS_FETCHER, &params).limit, 3);
     assert_int_equal(thread_class_row(THREADS_UPLOADER, &params).queue_max, 2);
+    assert_int_equal(thread_class_row(THREADS_HASHER, &params).limit, 3);
     assert_string_equal(thread_class_row(THREADS_EC_READ, &params).name, "ec-read");
 }
 

@@ -38,6 +38,7 @@
 
 struct buf;
 struct object_store;
+struct pool;
 struct reader;
 
 struct object_env {
@@ -112,6 +113,9 @@ int object_head(struct object_store *s, uint64_t bucket_id, const char *name, st
 /* Content-Encoding: of what the bytes are an encoding, as who put them, or their backend, has said.
  */
 #define OBJECT_BACKEND_ENCODING "backend-encoding"
+/* The MD5 of the bytes, in hex: the entity tag of S3.  Of what was written with a spec's `md5`; it
+ * stays with the bytes wherever they are copied. */
+#define OBJECT_MD5 "entity-md5"
 
 /* What a name has here, whatever it is; of hidden objects (but for their slices) and damaged ones
  * nothing is said. */
@@ -219,6 +223,7 @@ struct object_put_spec {
     bool pending;       /* the bucket's backend gets it later (back.h) */
     bool yields;        /* E_PRECONDITION over what is pending: it comes from the backend */
     bool unnamed;       /* a temporary file: it is never committed, and no rule is asked */
+    struct pool *md5;   /* or NULL: its threads compute OBJECT_MD5 (file_md5.h) */
     bool unread;        /* nobody reads it soon: past the page cache (io/direct.h) */
 };
 
@@ -238,6 +243,10 @@ int object_put_flush(struct object_put *p, struct error *err);
 /* For who reads the file while it grows: a descriptor (the caller's to close) and a reference to
  * the reader of its disk.  Both stay good whatever becomes of the put. */
 int object_put_share(struct object_put *p, int *fd, struct reader **reader, struct error *err);
+/* All bytes were given.  Calls fn once, from this thread or one of the spec's `md5`, when their MD5
+ * is known.  Of a put that has one this comes before finish, decide and commit, which have its
+ * error. */
+void object_put_await_md5(struct object_put *p, void (*fn)(void *arg), void *arg);
 /* One more pair of metadata.  E_INVALID beyond the limits. */
 int object_put_tag(struct object_put *p, const char *name, const char *value, struct error *err);
 /* Ends the put in any case.  E_LENGTH, E_CHECKSUM: nothing was stored. */

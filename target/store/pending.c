@@ -6,40 +6,19 @@
 #include "io/file.h"
 #include "target/store/object_parts.h"
 
-/* Where there is room. */
-static void add_pair(struct attr *a, const char *name, const char *value,
-                     char meta[static ATTR_META_MAX])
-{
-    size_t name_len = strlen(name) + 1, value_len = strlen(value) + 1;
-    if (a->meta_len + name_len + value_len > ATTR_META_MAX)
-        return;
-    if (a->meta_len > 0 && a->meta != meta)
-        memcpy(meta, a->meta, a->meta_len);
-    memcpy(meta + a->meta_len, name, name_len);
-    memcpy(meta + a->meta_len + name_len, value, value_len);
-    a->meta = meta;
-    a->meta_len += name_len + value_len;
-}
-
 /* Without a tag that tells bytes apart, or without room for one, `validate` reads it again. */
 static void add_pairs(struct attr *a, const char *etag, char meta[static ATTR_META_MAX])
 {
     if (attr_is_tombstone(a))
         return;
-    add_pair(a, OBJECT_BACKEND_SENT, "1", meta);
+    (void)attr_meta_extend(a, OBJECT_BACKEND_SENT, "1", meta);
     if (*etag != '\0')
-        add_pair(a, OBJECT_BACKEND_ETAG, etag, meta);
+        (void)attr_meta_extend(a, OBJECT_BACKEND_ETAG, etag, meta);
 }
 
 bool object_was_sent(const struct attr *a)
 {
-    size_t pos = 0;
-    const char *name, *value;
-    while (attr_meta_next(a, &pos, &name, &value)) {
-        if (strcmp(name, OBJECT_BACKEND_SENT) == 0)
-            return true;
-    }
-    return false;
+    return attr_meta_find(a, OBJECT_BACKEND_SENT) != NULL;
 }
 
 static int uploaded_locked(struct object_place *p, const struct version *version, const char *etag,

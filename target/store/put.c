@@ -14,6 +14,7 @@
 #include "target/disk/claim.h"
 #include "target/format/attr_rank.h"
 #include "target/store/commit.h"
+#include "target/store/file_md5.h"
 #include "target/store/known.h"
 #include "target/store/tmp_file.h"
 
@@ -36,6 +37,7 @@ struct object_put {
     struct checksum *checksum;
     struct checksum *checksum_expected; /* when its type is another one */
     struct checksum_value expect;       /* type NONE: nothing was promised */
+    struct file_md5 *md5;               /* or NULL */
     char *buffer;
     size_t buffer_size, buffered;
     struct direct direct; /* how they are written */
@@ -72,6 +74,7 @@ static void put_free(struct object_put *p)
     put_release(p);
     checksum_free(p->checksum);
     checksum_free(p->checksum_expected);
+    file_md5_unref(p->md5);
     arena_free(p->texts);
     free(p);
 }
@@ -319,6 +322,8 @@ int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
     int code = object_place_set(&p->commit.place, s, spec->bucket_id, p->commit.attr.name, err);
     if (code == 0)
         code = put_begin_steps(p, err);
+    if (code == 0 && spec->md5 != NULL)
+        code = file_md5_new(spec->md5, p->commit.fd, p->size, &p->md5, err);
     if (code != 0) {
         object_put_abort(p);
         return code;
@@ -346,6 +351,8 @@ static int put_write_out(struct object_put *p, const void *data, size_t len, str
     int code = direct_write(&p->direct, data, len, err);
     meter_count(meter, METER_WRITE, began_us, len);
     meter_leave(meter);
+    if (code == 0 && p->md5 != NULL)
+        file_md5_wrote(p->md5, data, len);
     if (code == 0)
         return 0;
     mountpath_failed(p->commit.place.mp, code);
@@ -419,18 +426,10 @@ int object_put_write(struct object_put *p, const void *data, size_t len, struct 
 
 int object_put_tag(struct object_put *p, const char *name, const char *value, struct error *err)
 {
-    struct attr *a = &p->commit.attr;
-    size_t name_len = strlen(name) + 1, value_len = strlen(value) + 1;
-    if (a->meta_len + name_len + value_len > ATTR_META_MAX)
-        return error_set(err, E_INVALID, "metadata has more than %d bytes", ATTR_META_MAX);
-    char *meta = arena_bytes(p->texts, a->meta_len + name_len + value_len);
-    if (a->meta_len > 0)
-        memcpy(meta, a->meta, a->meta_len);
-    memcpy(meta + a->meta_len, name, name_len);
-    memcpy(meta + a->meta_len + name_len, value, value_len);
-    a->meta = meta;
-    a->meta_len += name_len + value_len;
-    return 0;
+    char *meta = arena_bytes(p->texts, ATTR_META_MAX);
+    if (attr_meta_extend(&p->commit.attr, name, value, meta))
+        return 0;
+    return error_set(err, E_INVALID, "metadata has more than %d bytes", ATTR_META_MAX);
 }
 
 int object_put_share(struct object_put *p, int *fd, struct reader **reader, struct error *err)
@@ -466,6 +465,25 @@ static int put_check_sum(struct object_put *p, struct error *err)
                      (unsigned long long)p->written, got_hex, want_hex);
 }
 
+void object_put_await_md5(struct object_put *p, void (*fn)(void *arg), void *arg)
+{
+    struct error err = ERROR_INIT;
+    if (p->md5 == NULL)
+        fn(arg);
+    else
+        file_md5_end(p->md5, object_put_flush(p, &err) != 0 ? &err : NULL, fn, arg);
+}
+
+/* Metadata that leaves no room for it is the client's, and goes first. */
+static int put_add_md5(struct object_put *p, struct error *err)
+{
+    char hex[2 * CHECKSUM_MAX + 1];
+    int code = p->md5 != NULL ? file_md5_result(p->md5, hex, err) : 0;
+    if (code == 0 && p->md5 != NULL)
+        (void)object_put_tag(p, OBJECT_MD5, hex, NULL);
+    return code;
+}
+
 int object_put_finish(struct object_put *p, struct error *err)
 {
     if (p->finished)
@@ -476,6 +494,8 @@ int object_put_finish(struct object_put *p, struct error *err)
     int code = put_check_sum(p, err);
     if (code == 0)
         code = object_put_flush(p, err);
+    if (code == 0)
+        code = put_add_md5(p, err);
     direct_end(&p->direct);
     if (code == 0 && p->allocated && p->claimed > p->written)
         code = claim_end(p->commit.place.mp->path, p->commit.fd, p->written, err);
