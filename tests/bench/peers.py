@@ -150,10 +150,10 @@ class Cluster:
             raise RuntimeError(f"{method} {path}: {answer.status} {text}")
         return json.loads(text) if text else None
 
-    def new_place(self, name, durability="async"):
+    def new_place(self, name, durability="async", **props):
         """→ the prefix of the objects of a fresh bucket."""
         self.call("POST", f"/v1/buckets/{name}",
-                  {"action": "create", "value": {"durability": durability}})
+                  {"action": "create", "value": {"durability": durability, **props}})
         return f"/v1/objects/{name}/"
 
     def put_first(self, prefix):
