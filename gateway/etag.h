@@ -1,4 +1,4 @@
-/* Entity tags of S3 for the entity tags of the native API.  Pure.
+/* Entity tags of S3 for the entity tags of the native API.  Pure; fuzzed.
  *
  *     "1795701805374.3.17"  ⇄  "01a2182b113e0000000003…-1"     a version: 12, 10 and 10 hex digits
  *     "d41d8cd98f…"         =  the same                        a tag of a bucket's backend
