@@ -1,5 +1,6 @@
 #include "gateway/buckets.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "access/guard.h"
@@ -12,7 +13,7 @@
 #include "gateway/reply.h"
 #include "s3/list.h"
 #include "s3/location.h"
-#include "s3/xml_write.h"
+#include "s3/none.h"
 
 enum { CREATE_BODY_MAX = 64 * 1024 };
 
@@ -87,18 +88,17 @@ void s3_bucket_location(struct http_request *req, const struct gateway_call *cal
     if_there(req, call, reply_location);
 }
 
-static void reply_versioning(struct http_request *req, const struct gateway_call *call)
+static void reply_none(struct http_request *req, const struct gateway_call *call)
 {
-    (void)call;
     _cleanup_buf_ struct buf document = BUF_INIT;
-    xml_put_root(&document, "VersioningConfiguration", XML_S3_NAMESPACE);
-    xml_put_close(&document, "VersioningConfiguration");
+    bool is_written = s3_none_document(call->s3.op, &document);
+    assert(is_written); /* the handler has rows for these operations alone */
     gateway_reply_xml(req, &document);
 }
 
-void s3_bucket_versioning(struct http_request *req, const struct gateway_call *call)
+void s3_bucket_none(struct http_request *req, const struct gateway_call *call)
 {
-    if_there(req, call, reply_versioning);
+    if_there(req, call, reply_none);
 }
 
 /* The next request at this node finds what has changed, by the state that the proxy named. */

@@ -75,7 +75,9 @@ def test_regions(c):
     s3.call("PUT", "/placed", body % b"us-east-1").expect(200)
     equal(document(s3.call("GET", "/placed", pairs=[("location", "")])).text, None, "location")
     refused(s3.call("GET", "/nowhere", pairs=[("location", "")]), 404, "NoSuchBucket")
-    equal(len(document(s3.call("GET", "/placed", pairs=[("versioning", "")]))), 0, "versioning")
+    for name, elements in (("versioning", 0), ("logging", 0), ("notification", 0),
+                           ("accelerate", 0), ("requestPayment", 1)):
+        equal(len(document(s3.call("GET", "/placed", pairs=[(name, "")]))), elements, name)
     refused(s3.call("PUT", "/digest", b"<a/>", payload="0" * 64), 400, "XAmzContentSHA256Mismatch")
     refused(s3.call("PUT", "/long", b" " * 70_000), 400, "EntityTooLarge")
 
