@@ -96,6 +96,7 @@ void proxy_call_start(struct http_request *req, const struct gateway_call *call,
         start(config->client, p, n);
         return;
     }
+    const struct buf none = BUF_INIT;
     error_set(&err, E_NOT_READY, "no proxy of the cluster is active");
-    spec->done(req, call, spec->arg, &err, &(struct buf)BUF_INIT);
+    spec->done(req, call, spec->arg, &err, &none);
 }

@@ -6,6 +6,8 @@
 
 #include "common/jsonx.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 static const char held[] =
     "{\"format\": 1, \"cluster\": \"c-fuzz\", \"term\": 1, \"version\": 7, \"term_version\": 1,"
     " \"next_bucket_id\": 3, \"primary\": \"p1\", \"smap\": {\"version\": 4, \"nodes\": []},"

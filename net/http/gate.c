@@ -27,8 +27,8 @@ static int refuse(struct http_request *req, enum auth_verdict v, struct error *e
 {
     static const char *const why[] = {
         [AUTH_NO_CLAIM] =
-            "this is a control or data port: calls to it must be signed with the cluster key; "
-            "clients call the public port of a proxy",
+            ("this is a control or data port: calls to it must be signed with the cluster key; "
+             "clients call the public port of a proxy"),
         [AUTH_NO_SESSION] = "the session is not known",
         [AUTH_BAD_MAC] = "the signature is not that of this request",
         [AUTH_REPLAYED] = "this signature was used before",
