@@ -1,9 +1,11 @@
-/* dfc-access-bench [--quick]: what a proof costs a node, in microseconds of one processor: a bearer
- * token checked, and a redirect proof checked and made.  Medians of the rounds. */
+/* dfc-access-bench [--quick]: what access control costs a node, in microseconds of one processor: a
+ * bearer token checked, a redirect proof checked and made, and a decision over as many grants as a
+ * user may have, of which the last one counts.  Medians of the rounds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "access/decide.h"
 #include "access/redirect_proof.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -16,6 +18,8 @@ struct bench {
     struct proof_keys *keys;
     struct redirect_call call;
     struct buf token, proof;
+    struct access doc;
+    struct user user;
     size_t wrong; /* must stay 0 */
 };
 
@@ -35,6 +39,28 @@ static void make_redirect(struct bench *b)
 {
     buf_clear(&b->proof);
     redirect_proof_put(b->keys, USER, 1000, &b->call, &b->proof);
+}
+
+/* Each is a pattern of a bucket, and a prefix. */
+static void fill_grants(struct grant grants[static GRANTS_MAX], struct user *user)
+{
+    for (size_t i = 0; i < GRANTS_MAX; i++)
+        grants[i] = (struct grant){.rights = right_bit(RIGHT_READ),
+                                   .bucket = i + 1 < GRANTS_MAX ? "train-*-raw" : "train-*",
+                                   .prefix = "images/",
+                                   .prefix_len = strlen("images/")};
+    *user = (struct user){.name = "reader",
+                          .id = USER,
+                          .enabled = true,
+                          .grants = {.count = GRANTS_MAX, .items = grants}};
+}
+
+static void decide(struct bench *b)
+{
+    static const char key[] = "images/shard-000017.tar";
+    const struct access_question q = {
+        .right = RIGHT_READ, .bucket = "train-2026", .key = key, .key_len = sizeof key - 1};
+    b->wrong += !access_decide(&b->doc, &b->user, &q).allowed;
 }
 
 static int by_value(const void *a, const void *b)
@@ -69,6 +95,9 @@ int main(int argc, char **argv)
         .call = {.reads = true, .object = "train/shard-000017.tar", .range = "bytes=0-"}};
     token_put(b.keys, &t, &b.token);
     make_redirect(&b);
+    struct grant grants[GRANTS_MAX];
+    fill_grants(grants, &b.user);
+    measure(&b, "decision of 64 grants", decide, times);
     measure(&b, "token checked", check_token, times);
     measure(&b, "redirect proof checked", check_redirect, times);
     measure(&b, "redirect proof made", make_redirect, times);
