@@ -26,10 +26,10 @@ LIMIT = 2  # of each class, by the parameters below; so many and one more reques
 ARGS = [f"--target-arg={a}" for a in (
     f"--workers={LIMIT}", f"--copies-parallel={LIMIT}", f"--cold-parallel={LIMIT}",
     "--cold-share=100%", f"--cold-writes={LIMIT}", f"--slices-readers={LIMIT}",
-    f"--rename-parallel={LIMIT}",
+    f"--rename-parallel={LIMIT}", f"--hash-threads={LIMIT}",
     # Without a lease the leader compares before it answers a read, in a thread that commits.
     f"--faults=copies.lease=skip,pool.job=hold:{HELD}")]
-LARGE = bytes(range(256)) * 64  # in slices
+LARGE = bytes(range(256)) * 64  # in slices; eight of it are no small file for MD5
 
 
 def classes():
@@ -66,6 +66,7 @@ KINDS = {
     "fetcher": ("cold", lambda c, name: c.get("cold", name).expect(200)),
     "asker": ("cold", lambda c, name: c.object("HEAD", "cold", name).expect(200)),
     "ec-read": ("sliced", lambda c, name: c.get("sliced", name).expect(200)),
+    "hasher": ("hashed", lambda c, name: c.put("hashed", name, 8 * LARGE)),
     "worker": (None, lambda c, name: c.call("GET", "/v1/daemon?what=summary", node="t1")),
 }
 
@@ -129,6 +130,7 @@ def test_a_full_class_holds_up_no_other(c):
     waits = classes()
     c.create("one")
     c.create("two", copies=2)
+    c.create("hashed", etag="md5")
     c.create("sliced", ec={"data": 1, "parity": 1, "min_size": 1000})
     backend = f"s3://data?endpoint={S3.url}&auth=none"
     S3.put("data", "seed", b"seed")

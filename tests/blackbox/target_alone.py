@@ -319,7 +319,8 @@ def test_pushed_states(t):
     t.push({"format": 1}).expect(400)
     t.push({**t.proxy.state(), "version": "x"}).expect(400)
     t.proxy.change(quietly=True, buckets={**t.proxy.buckets, "pushed": 50})
-    equal(t.push(t.proxy.state()).expect(200).json(), {"term": 1, "version": t.proxy.version}, "")
+    equal(t.push(t.proxy.state()).expect(200).json(),
+          {"term": 1, "version": t.proxy.version, "deltas": True}, "the reply to a push")
     t.put("x", b"1", bucket="pushed")
 
 
