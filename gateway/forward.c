@@ -138,6 +138,8 @@ static void read_result(struct forward *f, const struct http_result *result)
                   result->status);
     if (err->code == E_CANCELLED)
         error_set(err, E_NOT_READY, "this node is stopping");
+    else if (result->code != 0) /* its own words have the URL, with the proof in it */
+        error_set(err, E_NODE_UNREACHABLE, "the target of the object does not answer");
 }
 
 static void call_done(void *arg, struct http_result *result);

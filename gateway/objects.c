@@ -89,7 +89,7 @@ static void translate(struct lines *l, const struct gateway_call *call,
         const char *text = s3_header(&call->head, rows->name);
         if (text != NULL)
             rows->put(text, &value);
-        if (value.len > 0)
+        if (text != NULL && (value.len > 0 || rows->put != put_encoding))
             add_line(l, rows->name, buf_str(&value));
     }
 }
@@ -207,15 +207,24 @@ static void reply_read(struct http_request *req, const struct gateway_call *call
         http_reply_pipe(req, r->status, r->length, r->download);
 }
 
-/* Parameters of a read that no other operation is told by. */
-static enum s3_error check_read(const struct gateway_call *call, struct s3_failure *why)
+/* Parameters that ask for less than the object, and that no operation is told by. */
+static enum s3_error check_whole(const struct gateway_call *call, struct s3_failure *why)
 {
     const struct s3_query *q = &call->s3.query;
     const char *version = s3_query_get(q, "versionId");
     if (version != NULL && strcmp(version, "null") != 0)
         return s3_fail(why, S3_INVALID_ARGUMENT, "The only version of an object is 'null'");
     if (s3_query_get(q, "partNumber") != NULL)
-        return s3_fail(why, S3_NOT_IMPLEMENTED, "This server does not read single parts");
+        return s3_fail(why, S3_NOT_IMPLEMENTED, "This server has no single parts");
+    return S3_OK;
+}
+
+static enum s3_error check_read(const struct gateway_call *call, struct s3_failure *why)
+{
+    const struct s3_query *q = &call->s3.query;
+    enum s3_error e = check_whole(call, why);
+    if (e != S3_OK)
+        return e;
     for (size_t i = 0; i < sizeof overrides / sizeof overrides[0]; i++) {
         if (call->credential.signing == S3_SIGNED_NOT &&
             s3_query_get(q, overrides[i].parameter) != NULL)
@@ -278,7 +287,8 @@ void s3_put_object(struct http_request *req, const struct gateway_call *call)
     struct body *body = NULL;
     lines_begin(&lines, req, call);
     translate(&lines, call, of_a_write);
-    if (check_kept(call, &why) != S3_OK || add_meta(&lines, call, &why) != S3_OK ||
+    if (check_whole(call, &why) != S3_OK || check_kept(call, &why) != S3_OK ||
+        add_meta(&lines, call, &why) != S3_OK ||
         body_new(call, http_content_length(req), &body, &why) != S3_OK) {
         gateway_fail(req, &why);
         return;
@@ -304,6 +314,11 @@ static void reply_deleted(struct http_request *req, const struct gateway_call *c
 void s3_delete_object(struct http_request *req, const struct gateway_call *call)
 {
     struct lines lines;
+    struct s3_failure why;
+    if (check_whole(call, &why) != S3_OK) {
+        gateway_fail(req, &why);
+        return;
+    }
     lines_begin(&lines, req, call);
     translate(&lines, call, of_a_delete);
     const struct forward_plan plan = {

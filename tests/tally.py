@@ -11,7 +11,7 @@ of no test at all are failures.
 
 --unsteady prints the names of tests that failed where a busy machine may be why: at most
 UNSTEADY_MAX of a log.  test.sh runs each twice more, alone; both runs, in again.json beside the
-first log, must pass.  A test that passed so is named in the output with its first failure, since it
+first log, must pass.  Histories, copies, crashes and kills are final, too.  A test that passed so is named in the output with its first failure, since it
 is to be mended: the test, or what it found.  A report of a sanitizer, a crash, a failed assertion
 and a unit test are final, and so is everything where more tests than that have failed.
 """
@@ -27,7 +27,8 @@ TOLD = ("not ok", "[  ERROR", "[   LINE", "FAIL", "ERROR: ", "WARNING: ThreadSan
 LINES_MAX = 20
 UNSTEADY_MAX = 3
 FAILED_TEST = re.compile(r"^not ok ", re.M)
-REPORT = re.compile(r"Sanitizer|runtime error:|Assertion .* failed|core dumped|^Traceback ", re.M)
+FINAL = re.compile(r"history|copies|crash|kills|powercut")  # a rare failure is what they look for
+REPORT = re.compile(r"Sanitizer|\bdied$|runtime error:|Assertion .* failed|core dumped|^Traceback ", re.M)
 
 
 def allowed_skips(path):
@@ -70,7 +71,8 @@ def unsteady(path):
     """The names of those that are repeated; none, where so much fails that the program may be bad."""
     rows = results(path)
     failed = [row for row in rows if row[1] not in (*PASSED, "SKIP")]
-    names = [name for name, result, _, text in failed if is_unsteady(result, text)]
+    names = [name for name, result, _, text in failed
+             if is_unsteady(result, text) and not FINAL.search(name)]
     return names if len(failed) <= UNSTEADY_MAX else []
 
 

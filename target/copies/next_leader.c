@@ -42,7 +42,8 @@ static enum reply ask(struct target *t, struct dirty_name *n, struct error *err)
     owners_of(s, b, n->name, &owners);
     if (owners.acting == NULL)
         return REPLY_LATER;
-    if (strcmp(owners.acting->id, t->id) == 0 || owners_must_compare(s, &owners))
+    if (strcmp(owners.acting->id, t->id) == 0 || owners.awaited != NULL ||
+        owners_must_compare(s, &owners))
         return REPLY_IN_DOUBT;
     return ask_leader(t, s, owners.acting, n, err);
 }

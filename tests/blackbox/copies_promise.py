@@ -8,7 +8,6 @@ one, and
 says which scene finds it."""
 
 import os
-import signal
 
 from lib import check, equal, main, wait_for
 from scenes import GLANCE_SECONDS, Scene, make, setting
@@ -320,9 +319,10 @@ def test_a_leader_that_stops_hears_what_became_of_its_write(c):
         write = (s.try_put, "two", "t1") if kind == "put" else (s.try_delete, "t1")
         done = s.in_background(*write)
         wait_for(lambda was=before: s.held("t2") != was, "t2 has it")
-        s.signal("t1", signal.SIGTERM)
+        stop = s.in_background(c.stop, "t1")
         s.lose("t1")
         check(done.result(), f"{kind}: {s.operations[-1].note}")
+        stop.result()
         equal(s.held("t3"), s.held("t2"), "what t3 has")
         s.end()
 

@@ -284,6 +284,20 @@ def test_a_target_that_dies_in_a_reply_cuts_the_connection(c):
     root.call("GET", "/cut/" + key).expect(200)
 
 
+def test_what_asks_for_less_than_the_object_changes_nothing(c):
+    s3 = root_of(c)
+    s3.call("PUT", "/b/whole", b"one").expect(200)
+    refused(s3.call("DELETE", "/b/whole", pairs=[("versionId", "other")]), 400, "InvalidArgument")
+    refused(s3.call("PUT", "/b/whole", b"two", pairs=[("partNumber", "3")]), 501, "NotImplemented")
+    refused(s3.call("PUT", "/b/whole", b"two", pairs=[("versionId", "other")]), 400,
+            "InvalidArgument")
+    for method, body in (("DELETE", None), ("PUT", b"two")):
+        refused(s3.call(method, "/b/whole", body, headers={"If-Match": ""}), 412,
+                "PreconditionFailed")
+    equal(s3.call("GET", "/b/whole").expect(200).body, b"one", "what is there")
+    s3.call("DELETE", "/b/whole", pairs=[("versionId", "null")]).expect(204)
+
+
 def test_without_access_control(_):
     c = Cluster(targets=2)
     c.create("b")
