@@ -7,6 +7,7 @@
 #include "cluster/documents/state.h"
 #include "cluster/documents/state_holder.h"
 #include "common/arena.h"
+#include "common/clock.h"
 #include "common/jsonx.h"
 #include "gateway/collect.h"
 #include "gateway/proxy_call.h"
@@ -51,22 +52,26 @@ void s3_list_buckets(struct http_request *req, const struct gateway_call *call)
 
 /* --- of a bucket that is there ---------------------------------------------------------------- */
 
-typedef void there_fn(struct http_request *req, const struct gateway_call *call);
+typedef void there_fn(struct http_request *req, const struct gateway_call *call,
+                      const struct bucket *b);
 
 static void if_there(struct http_request *req, const struct gateway_call *call, there_fn *then)
 {
     struct s3_failure why;
     _cleanup_state_ const struct cluster_state *s = state_of(call);
-    if (bmd_bucket(&s->bmd, call->s3.bucket) != NULL) {
-        then(req, call);
+    const struct bucket *b = bmd_bucket(&s->bmd, call->s3.bucket);
+    if (b != NULL) {
+        then(req, call, b);
         return;
     }
     s3_fail(&why, S3_NO_BUCKET, NULL);
     gateway_fail(req, &why);
 }
 
-static void reply_there(struct http_request *req, const struct gateway_call *call)
+static void reply_there(struct http_request *req, const struct gateway_call *call,
+                        const struct bucket *b)
 {
+    (void)b;
     http_reply_header(req, "x-amz-bucket-region", gateway_region(call->gateway));
     http_reply_empty(req, 200);
 }
@@ -76,8 +81,10 @@ void s3_head_bucket(struct http_request *req, const struct gateway_call *call)
     if_there(req, call, reply_there);
 }
 
-static void reply_location(struct http_request *req, const struct gateway_call *call)
+static void reply_location(struct http_request *req, const struct gateway_call *call,
+                           const struct bucket *b)
 {
+    (void)b;
     _cleanup_buf_ struct buf document = BUF_INIT;
     s3_location_document(gateway_region(call->gateway), &document);
     gateway_reply_xml(req, &document);
@@ -88,8 +95,10 @@ void s3_bucket_location(struct http_request *req, const struct gateway_call *cal
     if_there(req, call, reply_location);
 }
 
-static void reply_none(struct http_request *req, const struct gateway_call *call)
+static void reply_none(struct http_request *req, const struct gateway_call *call,
+                       const struct bucket *b)
 {
+    (void)b;
     _cleanup_buf_ struct buf document = BUF_INIT;
     bool is_written = s3_none_document(call->s3.op, &document);
     assert(is_written); /* the handler has rows for these operations alone */
@@ -210,58 +219,69 @@ static void destroyed(struct http_request *req, const struct gateway_call *call,
         when_known(req, call, text, reply_destroyed, req);
 }
 
-/* *next: where a page without a name leads; "" nowhere. */
-static int read_first(const struct buf *text, bool *has_name, const char **next, json_t **doc,
-                      struct error *err)
-{
-    json_t *entries = NULL;
-    int code = json_parse(text->data, text->len, doc, err);
-    if (code == 0)
-        code = json_get_array(*doc, "", "entries", &entries, err);
-    if (code == 0)
-        code = json_get_str(*doc, "", "next", next, err);
-    *has_name = json_array_size(entries) > 0;
-    return code;
-}
+/* Of the request's arena. */
+struct deletion {
+    uint64_t bucket_id; /* whose names are looked for */
+    uint64_t until_ms;
+};
 
 static void look_for_names(struct http_request *req, const struct gateway_call *call,
-                           const char *token);
+                           struct deletion *d, const char *token);
+
+static void destroy(struct http_request *req, const struct gateway_call *call,
+                    const struct deletion *d)
+{
+    const struct proxy_call spec = {
+        .method = HTTP_DELETE,
+        .bucket = call->s3.bucket,
+        .rest = arena_printf(http_arena(req), "?id=%llu", (unsigned long long)d->bucket_id),
+        .done = destroyed};
+    proxy_call_start(req, call, &spec);
+}
 
 static void listed(struct http_request *req, const struct gateway_call *call, void *arg,
                    const struct error *failure, const struct buf *text)
 {
+    struct deletion *d = arg;
     struct error err = *failure;
     struct s3_failure why;
-    _cleanup_json_ json_t *doc = NULL;
-    const char *next = "";
-    bool has_name = false;
-    (void)arg;
-    if (err.code != 0 || read_first(text, &has_name, &next, &doc, &err) != 0) {
+    struct proxy_page page = {.doc = NULL};
+    if (err.code == 0)
+        (void)proxy_call_page(text, d->until_ms, &page, &err);
+    if (err.code != 0) {
         http_reply_error(req, &err);
-    } else if (has_name) {
+    } else if (json_array_size(page.entries) > 0) {
         s3_fail(&why, S3_BUCKET_NOT_EMPTY, NULL);
         gateway_fail(req, &why);
-    } else if (*next != '\0') {
-        look_for_names(req, call, arena_strdup(http_arena(req), next));
+    } else if (*page.next != '\0') {
+        look_for_names(req, call, d, arena_strdup(http_arena(req), page.next));
     } else {
-        const struct proxy_call spec = {
-            .method = HTTP_DELETE, .bucket = call->s3.bucket, .rest = "", .done = destroyed};
-        proxy_call_start(req, call, &spec);
+        destroy(req, call, d);
     }
+    json_decref(page.doc);
 }
 
 static void look_for_names(struct http_request *req, const struct gateway_call *call,
-                           const char *token)
+                           struct deletion *d, const char *token)
 {
     const struct proxy_call spec = {.method = HTTP_GET,
                                     .bucket = call->s3.bucket,
                                     .rest = arena_printf(http_arena(req), "?limit=1%s%s",
                                                          *token != '\0' ? "&token=" : "", token),
-                                    .done = listed};
+                                    .done = listed,
+                                    .arg = d};
     proxy_call_start(req, call, &spec);
+}
+
+static void delete_bucket(struct http_request *req, const struct gateway_call *call,
+                          const struct bucket *b)
+{
+    struct deletion *d = arena_alloc(http_arena(req), sizeof *d);
+    *d = (struct deletion){.bucket_id = b->id, .until_ms = clock_ms() + PROXY_CALL_PAGES_MS};
+    look_for_names(req, call, d, "");
 }
 
 void s3_delete_bucket(struct http_request *req, const struct gateway_call *call)
 {
-    look_for_names(req, call, "");
+    if_there(req, call, delete_bucket);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/clock.h"
 #include "common/jsonx.h"
 #include "gateway/etag.h"
 #include "gateway/proxy_call.h"
@@ -15,6 +16,7 @@ enum { ENTRY_BYTES_MAX = 8 * 1024, PAGE_BYTES_MAX = 64 * 1024 };
 struct listing {
     struct s3_list_asked asked;
     unsigned limit;
+    uint64_t until_ms; /* empty pages are followed */
 };
 
 /* --- a native page ---------------------------------------------------------------------------- */
@@ -84,18 +86,16 @@ static int read_prefixes(struct arena *arena, json_t *list, struct page *p, stru
     return 0;
 }
 
-static int read_page(struct arena *arena, const struct buf *text, struct page *p, struct error *err)
+static int read_page(struct arena *arena, const struct buf *text, uint64_t until_ms, struct page *p,
+                     struct error *err)
 {
-    json_t *entries = NULL, *prefixes = NULL;
-    int code;
-    p->next = "";
-    if ((code = json_parse(text->data, text->len, &p->doc, err)) != 0 ||
-        (code = json_get_array(p->doc, "", "entries", &entries, err)) != 0 ||
-        (code = json_get_array(p->doc, "", "prefixes", &prefixes, err)) != 0 ||
-        (code = json_get_str(p->doc, "", "next", &p->next, err)) != 0)
-        return code;
-    code = read_entries(arena, entries, p, err);
-    return code != 0 ? code : read_prefixes(arena, prefixes, p, err);
+    struct proxy_page native;
+    int code = proxy_call_page(text, until_ms, &native, err);
+    p->doc = native.doc;
+    p->next = native.next;
+    if (code == 0)
+        code = read_entries(arena, native.entries, p, err);
+    return code != 0 ? code : read_prefixes(arena, native.prefixes, p, err);
 }
 
 /* --- the reply -------------------------------------------------------------------------------- */
@@ -139,7 +139,7 @@ static void answered(struct http_request *req, const struct gateway_call *call, 
     struct error err = *failure;
     struct page p = {.doc = NULL};
     if (err.code == 0)
-        (void)read_page(http_arena(req), text, &p, &err);
+        (void)read_page(http_arena(req), text, l->until_ms, &p, &err);
     bool is_empty = p.entry_count + p.prefix_count == 0;
     if (err.code != 0) {
         http_reply_error(req, &err);
@@ -190,5 +190,6 @@ void s3_list_objects(struct http_request *req, const struct gateway_call *call)
         return;
     }
     l->limit = l->asked.max_keys > 0 ? l->asked.max_keys : 1;
+    l->until_ms = clock_ms() + PROXY_CALL_PAGES_MS;
     ask(req, call, l, l->asked.token != NULL ? l->asked.token : "");
 }

@@ -5,6 +5,7 @@
 #include "cluster/documents/state.h"
 #include "cluster/documents/state_holder.h"
 #include "common/arena.h"
+#include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "net/client/client.h"
@@ -62,6 +63,26 @@ int proxy_call_state(struct http_request *req, const struct buf *text, const cha
     return code;
 }
 
+int proxy_call_page(const struct buf *text, uint64_t until_ms, struct proxy_page *out,
+                    struct error *err)
+{
+    *out = (struct proxy_page){.next = ""};
+    int code = json_parse(text->data, text->len, &out->doc, err);
+    if (code == 0)
+        code = json_get_array(out->doc, "", "entries", &out->entries, err);
+    if (code == 0)
+        code = json_get_array(out->doc, "", "prefixes", &out->prefixes, err);
+    if (code == 0)
+        code = json_need_str(out->doc, "", "next", &out->next, err);
+    if (code == 0 && (out->entries == NULL || out->prefixes == NULL))
+        code = error_set(err, E_CORRUPT, "a proxy's page of a list has no entries or no prefixes");
+    size_t names = json_array_size(out->entries) + json_array_size(out->prefixes);
+    if (code == 0 && names == 0 && *out->next != '\0' && clock_ms() > until_ms)
+        code = error_set(err, E_OVERLOAD,
+                         "so many names were deleted here that no page has one; try again");
+    return code;
+}
+
 static void start(struct http_client *client, struct pending *p, const struct node *n)
 {
     struct http_request *req = p->req;
@@ -78,6 +99,7 @@ static void start(struct http_client *client, struct pending *p, const struct no
                                    .headers = lines,
                                    .node = arena_strdup(http_arena(req), n->id),
                                    .reply_max = p->spec.reply_max,
+                                   .once = p->spec.method != HTTP_GET,
                                    .total_timeout_ms = CALL_MS,
                                    .request_id = http_request_id(req)};
     http_call_start(client, &call, ended, p);

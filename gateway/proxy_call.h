@@ -6,6 +6,8 @@
  * The right was decided here.  The primary is asked, else another active proxy. */
 #pragma once
 
+#include <jansson.h>
+
 #include "common/buf.h"
 #include "common/error.h"
 #include "gateway/gateway.h"
@@ -25,6 +27,20 @@ struct proxy_call {
 /* The cluster state that a reply names: "1.17". */
 int proxy_call_state(struct http_request *req, const struct buf *text, const char **out,
                      struct error *err);
+
+/* A page of a list.  What `next` leads to is asked for as long as pages are empty; not for ever. */
+enum { PROXY_CALL_PAGES_MS = 30000 };
+
+struct proxy_page {
+    json_t *doc;                /* the caller's; the others are its own */
+    json_t *entries, *prefixes; /* arrays */
+    const char *next;           /* "": the list ends here */
+};
+
+/* E_CORRUPT: it is no page.  E_OVERLOAD: it is empty, leads on, and the clock is beyond until_ms.
+ * *out is filled also then. */
+int proxy_call_page(const struct buf *text, uint64_t until_ms, struct proxy_page *out,
+                    struct error *err);
 
 /* The request's body is over, or it has none. */
 void proxy_call_start(struct http_request *req, const struct gateway_call *call,

@@ -26,6 +26,7 @@ TOLD = ("not ok", "[  ERROR", "[   LINE", "FAIL", "ERROR: ", "WARNING: ThreadSan
         "SUMMARY: ")
 LINES_MAX = 20
 UNSTEADY_MAX = 3
+AGAIN_RUNS = 2  # as in test.sh
 FAILED_TEST = re.compile(r"^not ok ", re.M)
 FINAL = re.compile(r"history|copies|crash|kills|powercut")  # a rare failure is what they look for
 REPORT = re.compile(r"Sanitizer|\bdied$|runtime error:|Assertion .* failed|core dumped|^Traceback ", re.M)
@@ -81,13 +82,13 @@ def again_of(path):
 
 
 def repeated(path):
-    """{name: row} of the runs alone: of each test the worst."""
-    worst = {}
+    """{name: row} of the tests that ran alone as often as they must: of each the worst run."""
+    runs = {}
     if os.path.exists(again_of(path)):
         for row in results(again_of(path)):
-            if row[0] not in worst or row[1] not in PASSED:
-                worst[row[0]] = row
-    return worst
+            runs.setdefault(row[0], []).append(row)
+    return {name: next((row for row in rows if row[1] not in PASSED), rows[0])
+            for name, rows in runs.items() if len(rows) == AGAIN_RUNS}
 
 
 def decided(path):

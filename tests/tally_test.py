@@ -55,7 +55,13 @@ class Tally(unittest.TestCase):
                                   (("FAIL", "OK"), failed), (("TIMEOUT", "OK"), failed)):
                 self.assertEqual(self.run_with_again([first], [("a", r, "") for r in again]),
                                  (["a"], *wanted))
-        self.assertEqual(self.run_with_again([("a", "FAIL", bad)], [])[1:], failed)
+        for too_few in ([], [("a", "OK", "")]):
+            self.assertEqual(self.run_with_again([("a", "FAIL", bad)], too_few)[1:], failed)
+
+    def test_what_looks_for_rare_failures_is_final(self):
+        for name in ("history", "copies_promise", "crash", "primary_kills"):
+            self.assertEqual(self.run_with_again([(name, "FAIL", "not ok  test_a: bad\n")],
+                                                 [(name, "OK", "")] * 2)[:2], ([], 1))
 
     def test_what_is_final(self):
         for result, text in (("FAIL", "[  FAILED  ] test_a\n"), ("FAIL", ""), ("ERROR", "not ok x\n"),

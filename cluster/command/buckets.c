@@ -56,6 +56,9 @@ int command_bucket_destroy(const struct cluster_state *s, const struct command *
     int r = need_bucket(s, cmd->name, &known, err);
     if (r != 0)
         return r;
+    if (cmd->bucket_id != 0 && cmd->bucket_id != known->id)
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%.80s' was destroyed, and made anew",
+                         cmd->name);
     struct bmd m;
     bmd_without(&s->bmd, cmd->name, &m);
     *next = command_next_bmd(s, &m);

@@ -16,7 +16,11 @@ static void bucket_ids_are_never_used_twice(void **unused)
     apply(&s, create);
     assert_int_equal(bmd_bucket(&s->bmd, "b")->id, 2);
     assert_null(bmd_bucket_by_id(&s->bmd, 1));
+    assert_refused(s, (struct command){.kind = CMD_BUCKET_DESTROY, .name = "b", .bucket_id = 1},
+                   E_BUCKET_NOT_FOUND);
     assert_string_equal(bmd_bucket_by_id(&s->bmd, 2)->name, "b");
+    apply(&s, (struct command){.kind = CMD_BUCKET_DESTROY, .name = "b", .bucket_id = 2});
+    assert_null(bmd_bucket(&s->bmd, "b"));
 }
 
 static void bucket_props_are_checked(void **unused)

@@ -23,7 +23,7 @@ enum command_kind {
                           unreachable */
     CMD_NODE_REMOVE,   /* name = id; of a node that is not active */
     CMD_BUCKET_CREATE, /* name, props, wall_ms; `actor` becomes the owner */
-    CMD_BUCKET_DESTROY, /* name */
+    CMD_BUCKET_DESTROY, /* name; bucket_id: 0, or the id that it must have */
     CMD_BUCKET_PROPS,   /* name, patch: the props that change, as in the bucket's document */
     CMD_BUCKET_RENAME,  /* name, text = the new name; not while an unfinished job uses it */
     CMD_CONFIG_SET,     /* name, text (NULL: back to the default) */
@@ -62,6 +62,7 @@ struct command {
     uint64_t term;
     uint64_t placed;
     uint64_t lagged, raised;
+    uint64_t bucket_id;
     struct copies_reduce_fence fence;
     int64_t wall_ms;
     enum node_state node_state;

@@ -301,15 +301,23 @@ static void a_node_that_reads_differences_gets_them(void **unused)
     }
 }
 
+/* t1 reads differences, and has just been sent its first one. */
+static struct pusher *pusher_with_a_difference(struct world *w)
+{
+    w->deltas = true;
+    struct pusher *ps = pusher_in(w);
+    join_as(w, "t1", "a");
+    pusher_publish(ps, 1000);
+    answer(w, "t1", true);
+    change(w, ps);
+    return ps;
+}
+
 static void a_node_that_holds_another_state_gets_the_whole_at_once(void **unused)
 {
     (void)unused;
-    struct world w = {.deltas = true};
-    struct pusher *ps = pusher_in(&w);
-    join_as(&w, "t1", "a");
-    pusher_publish(ps, 1000);
-    answer(&w, "t1", true);
-    change(&w, ps);
+    struct world w = {0};
+    struct pusher *ps = pusher_with_a_difference(&w);
     struct message m = w.messages[--w.count];
     assert_true(m.from > 0);
     reply(&w, &m, m.from - 1, NULL);
@@ -324,12 +332,8 @@ static void a_node_that_holds_another_state_gets_the_whole_at_once(void **unused
 static void a_difference_that_fails_twice_is_followed_by_the_whole(void **unused)
 {
     (void)unused;
-    struct world w = {.deltas = true};
-    struct pusher *ps = pusher_in(&w);
-    join_as(&w, "t1", "a");
-    pusher_publish(ps, 1000);
-    answer(&w, "t1", true);
-    change(&w, ps);
+    struct world w = {0};
+    struct pusher *ps = pusher_with_a_difference(&w);
     answer(&w, "t1", false);
     pusher_tick(ps, 2000);
     assert_true(w.messages[0].from > 0);

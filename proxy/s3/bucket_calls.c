@@ -63,10 +63,16 @@ static void create_begin(struct http_request *req)
 
 static void destroy_begin(struct http_request *req)
 {
-    if (proxy_passed_to_primary(req))
+    struct command cmd = {.kind = CMD_BUCKET_DESTROY, .name = http_path_param(req, "bucket")};
+    const char *id = http_query(req, "id");
+    struct error err = ERROR_INIT;
+    if (id == NULL || parse_u64(id, &cmd.bucket_id, NULL) != 0 || cmd.bucket_id == 0) {
+        error_set(&err, E_INVALID, "parameter 'id' must be the bucket's id");
+        http_reply_error(req, &err);
         return;
-    const struct command cmd = {.kind = CMD_BUCKET_DESTROY, .name = http_path_param(req, "bucket")};
-    proxy_commit_settled(http_user(req), &cmd, destroy_done, req);
+    }
+    if (!proxy_passed_to_primary(req))
+        proxy_commit_settled(http_user(req), &cmd, destroy_done, req);
 }
 
 static void state_begin(struct http_request *req)
@@ -129,9 +135,10 @@ const struct http_route bucket_calls[] = {
      .right = RIGHT_NODE,
      .begin = destroy_begin,
      .summary = "S3's DeleteBucket; the caller has seen that it is empty.",
+     .query = HTTP_PARAMETERS({"id", "of the bucket that was seen"}),
      .body = "",
      .reply = "200 `{\"state\": \"1.18\"}`: the cluster state that has it no more",
-     .errors = "bucket_not_found"},
+     .errors = "bucket_not_found invalid_argument"},
     {.name = "s3_bucket_state",
      .method = HTTP_GET,
      .pattern = PATTERN "/state",

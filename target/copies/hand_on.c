@@ -15,6 +15,7 @@
 #include "io/reader.h"
 #include "target/node/call.h"
 #include "target/node/header_lines.h"
+#include "target/node/reply.h"
 #include "target/copies/copies.h"
 #include "target/copies/commit.h"
 #include "target/copies/hand_next.h"
@@ -37,7 +38,8 @@ struct handing {
     struct error why;
     struct bpipe *pipe; /* of the try under way, or NULL */
     sem_t over;
-    struct http_result result; /* of the try */
+    struct http_result result;      /* of the try … */
+    char md5[2 * CHECKSUM_MAX + 1]; /* … and its OBJECT_MD5_HEADER; "": none */
     struct error err;
     bool in_doubt; /* it was sent, perhaps all of it, and no answer came */
 };
@@ -107,6 +109,13 @@ static enum hand_next attempt_decide(const struct object_call *call, struct atte
     return next;
 }
 
+static void keep_md5(void *arg, const struct http_head *head)
+{
+    struct handing *x = arg;
+    const char *md5 = head->header(head, OBJECT_MD5_HEADER);
+    snprintf(x->md5, sizeof x->md5, "%s", md5 != NULL ? md5 : "");
+}
+
 static void answered(void *arg, struct http_result *r)
 {
     struct handing *x = arg;
@@ -139,6 +148,7 @@ static int send_to(struct handing *x, const char *url, const char *const *lines)
                              .headers = lines,
                              .to_public = true,
                              .once = true,
+                             .on_head = keep_md5,
                              .request_id = http_request_id(x->call->req)};
     struct error ours = ERROR_INIT;
     if (x->h.size > 0) {
@@ -177,6 +187,8 @@ static void reply(const struct handing *x)
     if (x->result.status == 200) {
         if (x->result.etag[0] != '\0')
             http_reply_header(req, "ETag", x->result.etag);
+        if (x->md5[0] != '\0')
+            http_reply_header(req, OBJECT_MD5_HEADER, x->md5);
         http_reply_data(req, 200, "application/json", x->result.body.data, x->result.body.len);
     } else {
         object_call_fail(x->call, "put", &err);
