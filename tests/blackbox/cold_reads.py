@@ -112,7 +112,7 @@ def test_a_miss_is_read_once(c):
         check(hot.body == data, f"{size} bytes changed here")
         equal(hot.headers["ETag"], cold.headers["ETag"], "entity tag of a hit")
         equal(S3.count(name), 1, "requests to the backend")
-        check(name in c.names("s3", cached="true"), "it is listed")
+        wait_for(lambda n=name: n in c.names("s3", cached="true"), f"{name} is listed")
 
 
 def test_names(c):

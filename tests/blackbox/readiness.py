@@ -30,6 +30,8 @@ def test_synced_waits_for_the_repair(c):
     c.put("two", "later", b"y")
     c.start("t1")
     health(c, "t1").expect(200)
+    wait_for(lambda: b"a repair brings target" in health(c, "t1", "?synced=true").body,
+             "the primary lets t1 in")
     health(c, "t1", "?synced=true").expect(503, "not_ready", "a repair brings target")
     health(c, "t1", "?synced=true&live=true").expect(200)
     health(c, "p1", "?synced=true").expect(200)

@@ -239,6 +239,7 @@ def test_a_refusal_comes_while_the_body_is_sent(c):
     c.create("full", quota_bytes="1MiB")
     for node in NODES:
         refused(root_of(c, node).call("PUT", "/nothing/o", DATA), 404, "NoSuchBucket")
+        refused(root_of(c, node).call("GET", "/full/o"), 404, "NoSuchKey")  # it hears of the bucket
         refused(root_of(c, node).call("PUT", "/full/o", DATA), 403, "QuotaExceeded")
 
 
