@@ -8,10 +8,17 @@ import json
 import sys
 
 
+def minutes_of(test):
+    try:
+        return int(test["env"]["DFC_LONG_MINUTES"])
+    except KeyError:
+        sys.exit(f"plan.py: {test['name']} has no DFC_LONG_MINUTES in its environment")
+
+
 def rows(tests):
     """[(name, minutes)], in the order of the table."""
-    return [(t["name"], int(t["env"]["DFC_LONG_MINUTES"])) for t in tests if "long" in
-            [suite.rpartition(":")[2] for suite in t["suite"]]]
+    return [(t["name"], minutes_of(t)) for t in tests
+            if "long" in [suite.rpartition(":")[2] for suite in t["suite"]]]
 
 
 def main():
