@@ -8,20 +8,12 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <strings.h>
 
-#include "access/guard.h"
-#include "access/redirect_proof.h"
-#include "cluster/documents/state_holder.h"
-#include "cluster/members/location.h"
-#include "cluster/placement/owners.h"
 #include "common/mem.h"
 #include "gateway/body.h"
 #include "gateway/reply.h"
 #include "io/loop.h"
 #include "net/client/client.h"
-
-enum { HOPS_MOST = 3 };
 
 struct forward {
     struct gateway *gateway;
@@ -41,7 +33,6 @@ struct forward {
     bool body_over;
     bool answered;
     struct forward_reply reply;
-    struct forward_header **headers_end;
 };
 
 static void forward_unref(struct forward *f)
@@ -55,15 +46,6 @@ static void forward_unref(struct forward *f)
     pthread_mutex_destroy(&f->lock);
     arena_free(f->arena);
     free(f);
-}
-
-const char *forward_header(const struct forward_reply *r, const char *name)
-{
-    for (const struct forward_header *h = r->headers; h != NULL; h = h->next) {
-        if (strcasecmp(h->name, name) == 0)
-            return h->value;
-    }
-    return NULL;
 }
 
 /* --- the reply -------------------------------------------------------------------------------- */
@@ -83,25 +65,13 @@ static bool is_read(const struct forward *f)
     return f->plan.method == HTTP_GET || f->plan.method == HTTP_HEAD;
 }
 
-static void keep_header(void *ctx, const char *name, const char *value)
-{
-    struct forward *f = ctx;
-    struct forward_header *h = arena_alloc(f->arena, sizeof *h);
-    h->name = arena_strdup(f->arena, name);
-    h->value = arena_strdup(f->arena, value);
-    *f->headers_end = h;
-    f->headers_end = &h->next;
-}
-
 /* --- the target's side, in the loop's thread -------------------------------------------------- */
 
 /* A read's bytes follow; all other replies are whole when the call is done. */
 static void call_head(void *arg, const struct http_head *head)
 {
     struct forward *f = arg;
-    f->reply.headers = NULL;
-    f->headers_end = &f->reply.headers;
-    head->each_header(head, keep_header, f);
+    f->reply.headers = target_call_headers(f->arena, head);
     f->reply.status = head->status;
     f->reply.length = head->content_length;
     if (!is_read(f) || head->status < 200 || head->status > 299)
@@ -110,36 +80,6 @@ static void call_head(void *arg, const struct http_head *head)
     f->answered = true;
     reply_if_due(f, false);
     pthread_mutex_unlock(&f->lock);
-}
-
-/* The reply to a HEAD has no document that says what is wrong. */
-static int code_of_status(int status)
-{
-    static const struct {
-        int status, code;
-    } rows[] = {
-        {403, E_ACCESS_DENIED}, {404, E_OBJECT_NOT_FOUND}, {412, E_PRECONDITION},
-        {416, E_RANGE},         {429, E_RATE_LIMITED},     {503, E_NOT_READY},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].status == status)
-            return rows[i].code;
-    }
-    return E_NET;
-}
-
-static void read_result(struct forward *f, const struct http_result *result)
-{
-    struct error *err = &f->reply.err;
-    if (result->code == 0 && result->status == 304)
-        error_set(err, E_NOT_MODIFIED, "it has the entity tag");
-    else if (http_result_error(result, f->call.url, err) == E_NET && result->code == 0)
-        error_set(err, code_of_status(result->status), "the target answered with status %d",
-                  result->status);
-    if (err->code == E_CANCELLED)
-        error_set(err, E_NOT_READY, "this node is stopping");
-    else if (result->code != 0) /* its own words have the URL, with the proof in it */
-        error_set(err, E_NODE_UNREACHABLE, "the target of the object does not answer");
 }
 
 static void call_done(void *arg, struct http_result *result);
@@ -157,14 +97,13 @@ static void call_start(struct forward *f)
 
 static bool is_sent_on(struct forward *f, const struct http_result *result)
 {
-    const char *location = forward_header(&f->reply, "Location");
-    bool follows = result->code == 0 && result->status == 307 && location != NULL &&
-                   f->upload == NULL && f->hops < HOPS_MOST;
-    if (follows) {
-        f->hops++;
-        f->call.url = location;
-    }
-    return follows;
+    const char *next =
+        f->upload == NULL ? target_call_next(result, f->reply.headers, f->hops) : NULL;
+    if (next == NULL)
+        return false;
+    f->hops++;
+    f->call.url = next;
+    return true;
 }
 
 static void call_done(void *arg, struct http_result *result)
@@ -178,7 +117,7 @@ static void call_done(void *arg, struct http_result *result)
         call_start(f);
         return;
     }
-    read_result(f, result);
+    target_call_error(result, f->call.url, &f->reply.err);
     pthread_mutex_lock(&f->lock);
     f->answered = true;
     reply_if_due(f, false);
@@ -364,30 +303,6 @@ static const char *const *copy_lines(struct arena *a, const char *const *lines)
     return copy;
 }
 
-/* The URL at the target that acts for the object, with the proof that the caller may do it. */
-static int put_url(struct http_request *req, const struct gateway_call *call,
-                   const struct forward_plan *plan, struct buf *url, struct error *err)
-{
-    _cleanup_state_ const struct cluster_state *s =
-        state_current(gateway_config_of(call->gateway)->state);
-    const struct bucket *b = bmd_bucket(&s->bmd, call->s3.bucket);
-    struct owners owners;
-    if (b == NULL)
-        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", call->s3.bucket);
-    int code = owners_find_acting(s, b, call->s3.key, &owners, err);
-    if (code != 0)
-        return code;
-    location_put_target(url, owners.acting, s, b, call->s3.key, "");
-    const struct redirect_call proof = {.reads =
-                                            plan->method == HTTP_GET || plan->method == HTTP_HEAD,
-                                        .method = http_method_name(plan->method),
-                                        .bucket_id = b->id,
-                                        .object = call->s3.key,
-                                        .range = plan->range};
-    guard_put_call_proof(req, &proof, url);
-    return 0;
-}
-
 static struct forward *forward_new(struct http_request *req, const struct gateway_call *call,
                                    const struct forward_plan *plan, const char *url)
 {
@@ -399,7 +314,6 @@ static struct forward *forward_new(struct http_request *req, const struct gatewa
     f->req = req;
     f->body_over = plan->body == NULL;
     f->arena = arena_new(1024);
-    f->headers_end = &f->reply.headers;
     atomic_init(&f->refs, 1);
     pthread_mutex_init(&f->lock, NULL);
     if (length > 0)
@@ -446,7 +360,12 @@ void forward_start(struct http_request *req, const struct gateway_call *call,
 {
     _cleanup_buf_ struct buf url = BUF_INIT;
     struct error err = ERROR_INIT;
-    if (put_url(req, call, plan, &url, &err) == 0 && !gateway_enter_forward(call->gateway))
+    const struct target_call target = {.method = plan->method,
+                                       .bucket = call->s3.bucket,
+                                       .key = call->s3.key,
+                                       .range = plan->range};
+    if (target_call_url(req, call->gateway, &target, &url, &err) == 0 &&
+        !gateway_enter_forward(call->gateway))
         error_set(&err, E_OVERLOAD, "s3_forwards_max requests are under way");
     if (err.code == 0) {
         begin(forward_new(req, call, plan, buf_str(&url)), req);

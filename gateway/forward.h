@@ -11,26 +11,18 @@
  * a reply cuts the client's connection. */
 #pragma once
 
-#include "gateway/gateway.h"
+#include "gateway/target_call.h"
 #include "io/bpipe.h"
 
 struct body;
 
-struct forward_header {
-    const char *name, *value;
-    struct forward_header *next;
-};
-
 struct forward_reply {
     struct error err; /* code 0: it has succeeded; E_NOT_MODIFIED comes with headers */
     int status;
-    int64_t length;                 /* of the body; -1: unknown */
-    struct forward_header *headers; /* or NULL */
-    struct bpipe *download;         /* the bytes of a GET */
+    int64_t length;                     /* of the body; -1: unknown */
+    struct target_call_header *headers; /* or NULL */
+    struct bpipe *download;             /* the bytes of a GET */
 };
-
-/* The value of a header, in any case; NULL: there is none. */
-const char *forward_header(const struct forward_reply *r, const char *name);
 
 struct forward_plan {
     enum http_method method;    /* of the native call */
