@@ -148,7 +148,7 @@ const struct http_route object_routes[] = {
              "`Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
      .reply =
          "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`; `ETag`, "
-         "`Dfc-Md5` (buckets with etag md5)",
+         "`Last-Modified`, `Dfc-Md5` (buckets with etag md5)",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
                          "no_space quota_exceeded"},
     {.name = "object_copy",

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "target/format/attr.h"
 #include "target/node/call.h"
 
@@ -51,12 +52,13 @@ static void put_kept(struct buf *out, const struct attr *a, const char *version,
 
 static void reply_kept(const struct object_call *call, const struct attr *a)
 {
-    char version[VERSION_TEXT_MAX], etag[OBJECT_ETAG_MAX];
+    char version[VERSION_TEXT_MAX], etag[OBJECT_ETAG_MAX], date[32];
     _cleanup_buf_ struct buf text = BUF_INIT;
     version_format(&a->version, version);
     object_call_etag(call, a, etag);
     put_kept(&text, a, version, etag);
     object_reply_tags(call, a, etag);
+    http_reply_header(call->req, "Last-Modified", clock_format_http(a->modified_ms / 1000, date));
     http_reply_data(call->req, 200, "application/json", text.data, text.len);
 }
 
