@@ -78,6 +78,23 @@ def test_files_in_one_piece(c):
         check(out.getvalue() == DATA, "other bytes")
 
 
+def test_copies(c):
+    for node, s3 in each_node(c):
+        source = {"Bucket": "b-p1", "Key": node}
+        copied = s3.copy_object(Bucket="b-p1", Key=f"copy-{node}", CopySource=source)
+        got = s3.get_object(Bucket="b-p1", Key=f"copy-{node}")
+        check(got["Body"].read() == DATA, "other bytes")
+        equal((got["ETag"], got["Metadata"], got["LastModified"]),
+              (copied["CopyObjectResult"]["ETag"], {"who": node},
+               copied["CopyObjectResult"]["LastModified"]), "what GetObject says")
+        s3.copy(source, "b-t1", f"managed-{node}",
+                ExtraArgs={"MetadataDirective": "REPLACE", "Metadata": {"a": "b"}})
+        equal(s3.head_object(Bucket="b-t1", Key=f"managed-{node}")["Metadata"], {"a": "b"},
+              "metadata")
+        equal(code_of(s3.copy_object, Bucket="b-p1", Key="no",
+                      CopySource={"Bucket": "b-p1", "Key": "none"}), "NoSuchKey", "no source")
+
+
 def test_lists(c):
     names = [f"{d}/{i:02}" for d in "xy" for i in range(30)]
     first = client_at(c, "p1")

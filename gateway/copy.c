@@ -1,0 +1,295 @@
+/* Both calls run in the client's loop, whose thread alone touches a copy after its start.
+ *
+ *   start ─▶ GET ── its head ──▶ PUT begins ──▶ both have ended ─▶ reply
+ *             │ 307: the next target      │
+ *             └ an error: reply           └ the call that fails first says why: its end of the pipe
+ *                                           ends the other one
+ *
+ * A request whose body is over does not end before its reply. */
+#include "gateway/copy.h"
+
+#include <string.h>
+
+#include "access/guard.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "gateway/body.h"
+#include "gateway/native_head.h"
+#include "gateway/reply.h"
+#include "gateway/target_call.h"
+#include "net/client/client.h"
+#include "s3/copy_reply.h"
+#include "s3/copy_source.h"
+
+#define SOURCE_MAX ((int64_t)5 << 30)
+
+struct copy {
+    struct http_request *req;
+    const struct gateway_call *s3; /* the request's */
+    struct s3_copy_source source;
+    bool replaces; /* the metadata */
+    struct arena *arena;
+    struct http_call read, write;
+    struct bpipe *pipe;          /* NULL: there are no bytes */
+    struct native_head put_head; /* the arena's */
+    unsigned hops, running;      /* redirects of the read; calls that have not ended */
+    struct target_call_header *found, *stored;
+    struct error err;      /* the first failure … */
+    struct s3_failure why; /* … and what S3 says, where the code has not its word */
+};
+
+static void copy_free(struct copy *c)
+{
+    gateway_leave_forward(c->s3->gateway);
+    bpipe_unref(c->pipe);
+    arena_free(c->arena);
+    free(c);
+}
+
+/* --- the reply -------------------------------------------------------------------------------- */
+
+/* Without its quotes, as documents are given it. */
+static const char *stored_etag(struct copy *c)
+{
+    _cleanup_buf_ struct buf tag = BUF_INIT;
+    native_head_put_etag(c->stored, &tag);
+    char *text = arena_strdup(c->arena, buf_str(&tag));
+    if (tag.len < 2 || text[0] != '"' || text[tag.len - 1] != '"')
+        return text;
+    text[tag.len - 1] = '\0';
+    return text + 1;
+}
+
+/* The time of what only a backend has stored is not known here: it is now. */
+static int64_t stored_ms(const struct copy *c)
+{
+    const char *text = target_call_header(c->stored, "Last-Modified");
+    int64_t seconds;
+    if (text == NULL || clock_parse_http(text, &seconds) != 0)
+        return (int64_t)clock_wall_ms();
+    return seconds * 1000;
+}
+
+static void reply_copied(struct copy *c)
+{
+    _cleanup_buf_ struct buf document = BUF_INIT;
+    const struct s3_copied copied = {.modified_ms = stored_ms(c), .etag = stored_etag(c)};
+    s3_copied_document(&copied, &document);
+    gateway_reply_xml(c->req, &document);
+}
+
+static void end(struct copy *c)
+{
+    if (c->why.error != S3_OK)
+        gateway_fail(c->req, &c->why);
+    else if (c->err.code != 0)
+        http_reply_error(c->req, &c->err);
+    else
+        reply_copied(c);
+    copy_free(c);
+}
+
+static void call_ended(struct copy *c, const struct error *err)
+{
+    if (c->err.code == 0)
+        c->err = *err;
+    if (--c->running == 0)
+        end(c);
+}
+
+/* --- the PUT ---------------------------------------------------------------------------------- */
+
+static void write_head(void *arg, const struct http_head *head)
+{
+    struct copy *c = arg;
+    c->stored = target_call_headers(c->arena, head);
+}
+
+/* The checksum was the source's: the caller has sent none. */
+static void write_done(void *arg, struct http_result *result)
+{
+    struct copy *c = arg;
+    struct error err = ERROR_INIT;
+    if (target_call_error(result, c->write.url, &err) == E_CHECKSUM)
+        error_recode(&err, E_CORRUPT, "the source has not the bytes that were stored");
+    call_ended(c, &err);
+}
+
+static void add_checksum(struct copy *c)
+{
+    static const char *const names[] = {"Dfc-Checksum-Type", "Dfc-Checksum-Value"};
+    const char *type = target_call_header(c->found, names[0]);
+    const char *value = target_call_header(c->found, names[1]);
+    if (type == NULL || value == NULL)
+        return;
+    native_head_add(&c->put_head, names[0], type);
+    native_head_add(&c->put_head, names[1], value);
+}
+
+static void start_write(struct copy *c, int64_t length)
+{
+    if (!c->replaces)
+        native_head_content_of(&c->put_head, c->found);
+    add_checksum(c);
+    c->write.headers = c->put_head.lines;
+    c->write.upload = length != 0 ? c->pipe : NULL;
+    c->write.upload_length = length;
+    c->running++;
+    http_call_start(gateway_config_of(c->s3->gateway)->client, &c->write, write_done, c);
+}
+
+/* --- the GET ---------------------------------------------------------------------------------- */
+
+/* The pipe is the reader's to leave: the call ends. */
+static void refuse_source(struct copy *c)
+{
+    struct error err = ERROR_INIT;
+    s3_fail(&c->why, S3_INVALID_REQUEST,
+            "The source of a copy has at most 5 GiB; a larger one is copied in parts");
+    error_set(&err, E_CANCELLED, "%s", c->why.message);
+    bpipe_cancel(c->pipe, &err);
+}
+
+static void read_head(void *arg, const struct http_head *head)
+{
+    struct copy *c = arg;
+    c->found = target_call_headers(c->arena, head);
+    if (head->status != 200)
+        return;
+    if (head->content_length > SOURCE_MAX)
+        refuse_source(c);
+    else
+        start_write(c, head->content_length);
+}
+
+static void read_done(void *arg, struct http_result *result);
+
+static void start_read(struct copy *c)
+{
+    const struct gateway_config *config = gateway_config_of(c->s3->gateway);
+    bpipe_unref(c->pipe); /* of a call that was sent on: nobody has it */
+    c->pipe = bpipe_new(config->buffer_bytes);
+    c->read.download = c->pipe;
+    http_call_start(config->client, &c->read, read_done, c);
+}
+
+/* A source that has not changed is a condition that does not hold. */
+static void read_done(void *arg, struct http_result *result)
+{
+    struct copy *c = arg;
+    struct error err = ERROR_INIT;
+    const char *next = target_call_next(result, c->found, c->hops);
+    if (next != NULL) {
+        c->hops++;
+        c->read.url = next;
+        start_read(c);
+        return;
+    }
+    if (target_call_error(result, c->read.url, &err) == E_NOT_MODIFIED)
+        error_recode(&err, E_PRECONDITION, "the source");
+    call_ended(c, &err);
+}
+
+/* --- the start -------------------------------------------------------------------------------- */
+
+static enum s3_error read_directive(const struct gateway_call *call, const char *header,
+                                    bool *replaces, struct s3_failure *why)
+{
+    const char *text = s3_header(&call->head, header);
+    *replaces = text != NULL && strcmp(text, "REPLACE") == 0;
+    if (text == NULL || *replaces || strcmp(text, "COPY") == 0)
+        return S3_OK;
+    return s3_fail(why, S3_INVALID_ARGUMENT, "%s must be COPY or REPLACE", header);
+}
+
+/* Content-MD5 and the like: of a body without bytes. */
+static enum s3_error check_body(struct http_request *req, const struct gateway_call *call,
+                                struct s3_failure *why)
+{
+    _cleanup_(body_freep)
+    struct body *body = NULL;
+    if (http_content_length(req) != 0)
+        return s3_fail(why, S3_INVALID_REQUEST, "A copy has no body");
+    enum s3_error e = body_new(call, 0, &body, why);
+    return e == S3_OK ? body_end(body, why) : e;
+}
+
+static enum s3_error check_self(const struct copy *c, struct s3_failure *why)
+{
+    const struct s3_call *to = &c->s3->s3;
+    if (c->replaces || strcmp(c->source.bucket, to->bucket) != 0 ||
+        strcmp(c->source.key, to->key) != 0)
+        return S3_OK;
+    return s3_fail(why, S3_INVALID_REQUEST,
+                   "An object can be copied to itself only with x-amz-metadata-directive: REPLACE");
+}
+
+static enum s3_error read_request(struct copy *c, struct s3_failure *why)
+{
+    const struct gateway_call *call = c->s3;
+    bool replaces_tags;
+    enum s3_error e;
+    if ((e = check_body(c->req, call, why)) != S3_OK ||
+        (e = s3_copy_source_read(&call->head, http_arena(c->req), &c->source, why)) != S3_OK ||
+        (e = read_directive(call, "x-amz-metadata-directive", &c->replaces, why)) != S3_OK ||
+        (e = read_directive(call, "x-amz-tagging-directive", &replaces_tags, why)) != S3_OK ||
+        (e = native_head_check_kept(call, why)) != S3_OK)
+        return e;
+    return check_self(c, why);
+}
+
+static int set_urls(struct copy *c, struct error *err)
+{
+    _cleanup_buf_ struct buf from = BUF_INIT, to = BUF_INIT;
+    const struct gateway *g = c->s3->gateway;
+    const struct target_call read = {
+        .method = HTTP_GET, .bucket = c->source.bucket, .key = c->source.key};
+    const struct target_call write = {
+        .method = HTTP_PUT, .bucket = c->s3->s3.bucket, .key = c->s3->s3.key};
+    int code = guard_ask(c->req, RIGHT_READ, c->source.bucket, c->source.key, err);
+    if (code == 0)
+        code = target_call_url(c->req, g, &read, &from, err);
+    if (code == 0)
+        code = target_call_url(c->req, g, &write, &to, err);
+    c->read.url = arena_strdup(c->arena, buf_str(&from));
+    c->write.url = arena_strdup(c->arena, buf_str(&to));
+    return code;
+}
+
+static enum s3_error set_calls(struct copy *c, struct s3_failure *why)
+{
+    const char *request_id = arena_strdup(c->arena, http_request_id(c->req));
+    struct native_head get_head;
+    c->read = (struct http_call){.method = HTTP_GET, .on_head = read_head};
+    c->write = (struct http_call){.method = HTTP_PUT, .on_head = write_head, .once = true};
+    c->read.to_public = c->write.to_public = true;
+    c->read.request_id = c->write.request_id = request_id;
+    native_head_begin(&get_head, c->arena);
+    native_head_conditions_of_source(&get_head, c->s3);
+    c->read.headers = get_head.lines;
+    native_head_begin(&c->put_head, c->arena);
+    native_head_conditions_of_write(&c->put_head, c->s3);
+    return c->replaces ? native_head_content(&c->put_head, c->s3, why) : S3_OK;
+}
+
+void s3_copy_object(struct http_request *req, const struct gateway_call *call)
+{
+    struct error err = ERROR_INIT;
+    struct s3_failure why;
+    if (!gateway_enter_forward(call->gateway)) {
+        error_set(&err, E_OVERLOAD, "s3_forwards_max requests are under way");
+        http_reply_error(req, &err);
+        return;
+    }
+    struct copy *c = xcalloc(1, sizeof *c);
+    *c = (struct copy){.req = req, .s3 = call, .arena = arena_new(1024), .running = 1};
+    if (read_request(c, &why) != S3_OK || set_calls(c, &why) != S3_OK) {
+        copy_free(c);
+        gateway_fail(req, &why);
+    } else if (set_urls(c, &err) != 0) {
+        copy_free(c);
+        http_reply_error(req, &err);
+    } else {
+        start_read(c);
+    }
+}

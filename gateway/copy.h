@@ -1,0 +1,29 @@
+/* CopyObject: a read of the source and a PUT of the destination, native calls both, with a pipe
+ * between them.
+ *
+ *   source's target ── GET ──▶ [pipe] ──▶ PUT ── destination's target
+ *                        │                 │
+ *                        └ its head: size, type, metadata, checksum ─▶ the head of the PUT
+ *
+ * So buckets of every kind can be source and destination; quotas, entity tags and conditions are
+ * those of a read and of a PUT.  The destination's target compares the bytes with the checksum
+ * that the source was stored with.  The bytes pass through this node, and memory is one pipe.
+ *
+ *   x-amz-copy-source-if-*         of the source: PreconditionFailed
+ *   If-Match, If-None-Match        of the destination
+ *   x-amz-metadata-directive       COPY: type and metadata of the source; REPLACE: the request's
+ *   the source is the destination  InvalidRequest, unless the metadata is replaced
+ *   a source of more than 5 GiB    InvalidRequest
+ *
+ * The caller needs the right to read the source, too. */
+#pragma once
+
+#include "gateway/gateway.h"
+
+void s3_copy_object(struct http_request *req, const struct gateway_call *call);
+
+/* Rows of a daemon's table of handlers. */
+#define GATEWAY_COPY_HANDLERS            \
+    {                                    \
+        S3_OP_CopyObject, s3_copy_object \
+    }
