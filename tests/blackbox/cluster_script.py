@@ -136,5 +136,20 @@ def test_all_is_below_its_directory(c):
     check(paths and all(c.dir.encode() in a for a in paths), f"{paths}")
 
 
+def test_up_locks_a_cluster_that_is_down(c):
+    """The last: from here on callers need a proof."""
+    refused = c.run("up", "--auth", ok=False)
+    equal(refused.returncode, 1, "status while the nodes run")
+    check("--auth is for nodes that start, and these are running: p1, t1, t2; `cluster down`"
+          in refused.stderr, refused.stderr)
+    c.create("locked")
+    c.put("locked", "x", b"kept")
+    c.run("down")
+    printed = c.run("up", "--auth", "--s3").stdout
+    check("DFC_ACCESS_KEY=" in printed and "DFC_S3_ENDPOINT=" in printed, printed)
+    equal(c.get("locked", "x").status, 401, "a read without a proof")
+    equal(c.run("up").stdout, printed, "up again")
+
+
 if __name__ == "__main__":
     main(targets=2)

@@ -33,6 +33,10 @@ def names_of(address):
     return ",".join(["DNS:localhost", *(f"IP:{a}" for a in sorted(addresses))])
 
 
+def exist(directory):
+    return os.path.exists(path_of(directory, "node.crt"))
+
+
 def make_authority(directory):
     """Once in the life of a cluster."""
     os.makedirs(path_of(directory, ""), exist_ok=True)

@@ -160,16 +160,38 @@ def check_same_shape(layout, options):
                                "`cluster down --purge` removes it with its data")
 
 
+def check_starting(option, nodes):
+    if nodes:
+        names = ", ".join(n.name for n in nodes)
+        raise ClusterError(f"--{option} is for nodes that start, and these are running: {names}; "
+                           "`cluster down` ends them and keeps their data")
+
+
 def replace_args(layout, options):
     """The arguments of this `up` are those of all nodes of a role from now on."""
     for role, args in (("proxy", options.proxy_arg), ("target", options.target_arg)):
-        if args and running(layout, role):
-            names = ", ".join(n.name for n in running(layout, role))
-            raise ClusterError(f"--{role}-arg is for nodes that start, and these are running: "
-                               f"{names}; `cluster down` ends them and keeps their data")
+        if args:
+            check_starting(f"{role}-arg", running(layout, role))
     layout.proxy_args = options.proxy_arg or layout.proxy_args
     layout.target_args = options.target_arg or layout.target_args
-    layouts.save(layout)
+
+
+def switch_on(layout, options):
+    """What this `up` asks for, all nodes have from now on.  Nodes with and without it do not
+    serve together."""
+    for name in ("tls", "auth", "s3"):
+        if getattr(options, name) and not getattr(layout, name):
+            check_starting(name, running(layout))
+            setattr(layout, name, True)
+
+
+def make_secrets(layout):
+    """Once in the life of a cluster: what its nodes need to be keyed, and to speak TLS."""
+    if layout.keyed:
+        layouts.make_key(layout.dir)
+    if layout.tls and not certificates.exist(layout.dir):
+        certificates.make_authority(layout.dir)
+        certificates.make_certificate(layout.dir, layout.address)
 
 
 def up(options):
@@ -181,16 +203,13 @@ def up(options):
             layout = make_layout(options.with_defaults())
             for node in layout.nodes:
                 layout.program(node)
-            if layout.keyed:
-                layouts.make_key(layout.dir)
-            if layout.tls:
-                certificates.make_authority(layout.dir)
-                certificates.make_certificate(layout.dir, layout.address)
-            layouts.save(layout)
         else:
             check_same_shape(layout, options)
             replace_args(layout, options)
+            switch_on(layout, options)
             layout.build = options.build
+        make_secrets(layout)
+        layouts.save(layout)
         alive = running(layout)
         try:
             start_nodes(layout, [n for n in layout.nodes if n not in alive], options.ready_seconds)
