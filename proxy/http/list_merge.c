@@ -21,6 +21,8 @@ struct list_merge {
     char *last;   /* the result's last name, or start_after */
     struct buf entries;
     struct buf prefixes;
+    struct source **heap; /* those that have an item; heap[0] has the next of all */
+    size_t heap_count;
     size_t source_count;
     struct source sources[];
 };
@@ -32,6 +34,7 @@ struct list_merge *list_merge_new(size_t sources, const struct list_position *po
     m->limit = limit;
     m->last = xstrdup(position->after);
     m->source_count = sources;
+    m->heap = xcalloc(sources, sizeof m->heap[0]);
     for (size_t i = 0; i < sources; i++)
         m->sources[i] = (struct source){
             .more = true, .after = xstrdup(position->after), .from = xstrdup(position->from)};
@@ -49,6 +52,7 @@ void list_merge_free(struct list_merge *m)
     }
     buf_done(&m->entries);
     buf_done(&m->prefixes);
+    free(m->heap);
     free(m->last);
     free(m);
 }
@@ -119,20 +123,53 @@ static bool item_wins(const struct list_item *a, const struct list_item *b)
     return false;
 }
 
+/* --- the heap --------------------------------------------------------------------------------- */
+
+static bool comes_before(const struct source *a, const struct source *b)
+{
+    const struct list_item *x = source_head(a), *y = source_head(b);
+    int order = strcmp(x->name, y->name);
+    return order < 0 || (order == 0 && item_wins(x, y));
+}
+
+static void heap_swap(struct list_merge *m, size_t i, size_t j)
+{
+    struct source *moved = m->heap[i];
+    m->heap[i] = m->heap[j];
+    m->heap[j] = moved;
+}
+
+static void heap_add(struct list_merge *m, struct source *s)
+{
+    size_t i = m->heap_count++;
+    m->heap[i] = s;
+    for (; i > 0 && comes_before(m->heap[i], m->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap_swap(m, i, (i - 1) / 2);
+}
+
+/* The first source has another item now, or none. */
+static void heap_renew_first(struct list_merge *m)
+{
+    if (source_head(m->heap[0]) == NULL)
+        m->heap[0] = m->heap[--m->heap_count];
+    for (size_t i = 0, first = 0;; i = first) {
+        for (size_t child = 2 * i + 1; child <= 2 * i + 2 && child < m->heap_count; child++) {
+            if (comes_before(m->heap[child], m->heap[first]))
+                first = child;
+        }
+        if (first == i)
+            return;
+        heap_swap(m, i, first);
+    }
+}
+
 /* The next item of all; NULL where there is none. */
 static const struct list_item *least_head(const struct list_merge *m)
 {
-    const struct list_item *least = NULL;
-    for (size_t i = 0; i < m->source_count; i++) {
-        const struct list_item *head = source_head(&m->sources[i]);
-        if (head == NULL)
-            continue;
-        int order = least != NULL ? strcmp(head->name, least->name) : -1;
-        if (order < 0 || (order == 0 && item_wins(head, least)))
-            least = head;
-    }
-    return least;
+    return m->heap_count > 0 ? source_head(m->heap[0]) : NULL;
 }
+
+/* --- the result ------------------------------------------------------------------------------- */
 
 /* How far all are known: the least place that a source which waits has reached; NULL: none waits.
  */
@@ -154,34 +191,41 @@ static void put_item(struct buf *out, const struct list_item *item)
     buf_append(out, item->text, item->len);
 }
 
-static void take(struct list_merge *m, const struct list_item *item)
+/* *known follows the sources that wait now. */
+static void take(struct list_merge *m, const struct list_item *item, const char **known)
 {
     if (!item->deleted) {
         put_item(item->is_prefix ? &m->prefixes : &m->entries, item);
         m->taken++;
     }
     replace(&m->last, item->name);
-    for (size_t i = 0; i < m->source_count; i++)
-        skip_to(&m->sources[i], m->last);
+    while ((item = least_head(m)) != NULL && strcmp(item->name, m->last) <= 0) {
+        struct source *s = m->heap[0];
+        skip_to(s, m->last);
+        if (source_waits(s) && (*known == NULL || strcmp(source_reached(s), *known) < 0))
+            *known = source_reached(s);
+        heap_renew_first(m);
+    }
 }
 
 static void run(struct list_merge *m)
 {
     const struct list_item *item;
-    while (m->taken < m->limit && (item = least_head(m)) != NULL) {
-        const char *known = known_to(m);
-        if (known != NULL && strcmp(item->name, known) > 0)
-            break;
-        take(m, item);
-    }
+    const char *known = known_to(m);
+    while (m->taken < m->limit && (item = least_head(m)) != NULL &&
+           (known == NULL || strcmp(item->name, known) <= 0))
+        take(m, item, &known);
 }
 
-/* Each holds about its share of the names; a quarter and a few more make a second question rare. */
-static size_t share(const struct list_merge *m)
+/* Each holds about its share of the names; a quarter and a few more make a second question rare.
+ * Common prefixes are no shares: all may hold the same ones, so that each question to a source asks
+ * for twice as many as the one before. */
+static size_t share(const struct list_merge *m, const struct source *s)
 {
     size_t left = m->limit - m->taken;
-    size_t part = left / m->source_count + left / (4 * m->source_count) + 16;
-    return part < left + 16 ? part : left + 16;
+    size_t part = (left / m->source_count + left / (4 * m->source_count) + 16) << s->rounds;
+    size_t most = left + 16 < LIST_LIMIT_MAX ? left + 16 : LIST_LIMIT_MAX;
+    return part < most ? part : most;
 }
 
 bool list_merge_wants(const struct list_merge *m, size_t i, struct list_question *question)
@@ -191,7 +235,7 @@ bool list_merge_wants(const struct list_merge *m, size_t i, struct list_question
         return false;
     *question = (struct list_question){
         .position = {.after = s->after, .from = s->from},
-        .limit = share(m) < LIST_LIMIT_MAX ? share(m) : LIST_LIMIT_MAX,
+        .limit = share(m, s),
     };
     return true;
 }
@@ -212,6 +256,8 @@ int list_merge_feed(struct list_merge *m, size_t i, char *text, size_t len, stru
         return error_set(err, E_CORRUPT, "its list does not get on from '%.64s'",
                          source_reached(s));
     skip_to(s, m->last);
+    if (source_head(s) != NULL)
+        heap_add(m, s);
     run(m);
     return 0;
 }

@@ -297,6 +297,28 @@ static void a_first_question_is_mostly_enough(void **unused)
     free(targets);
 }
 
+/* Each target has something in every directory: its share of the page is the whole page. */
+static void directories_take_few_questions(void **unused)
+{
+    (void)unused;
+    enum { TARGETS = 40, DIRECTORIES = 400 };
+    struct target *targets = xcalloc(TARGETS, sizeof *targets);
+    struct arena *a = arena_new(1024);
+    for (size_t t = 0; t < TARGETS; t++) {
+        targets[t].page_max = 10000;
+        for (unsigned i = 0; i < DIRECTORIES; i++)
+            targets[t].objects[targets[t].count++] =
+                (struct object){arena_printf(a, "%03u/%zu", i, t), 1, false};
+    }
+    unsigned asked = 0;
+    _cleanup_json_ json_t *page =
+        merged_page(targets, TARGETS, "/", &beginning, DIRECTORIES, &asked);
+    assert_int_equal(json_array_size(json_object_get(page, "prefixes")), DIRECTORIES);
+    assert_true(asked <= 5 * TARGETS); /* for 28, 54, 100, 176 and the rest */
+    arena_free(a);
+    free(targets);
+}
+
 static void a_lost_target_makes_it_incomplete(void **unused)
 {
     (void)unused;
@@ -411,6 +433,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_scatter_lists_as_one),
         cmocka_unit_test(a_first_question_is_mostly_enough),
+        cmocka_unit_test(directories_take_few_questions),
         cmocka_unit_test(a_lost_target_makes_it_incomplete),
         cmocka_unit_test(what_is_no_list_is_refused),
         cmocka_unit_test(entries_come_through_as_they_are),

@@ -429,7 +429,7 @@ int list_page_read(char *text, size_t len, struct list_page **out, struct error 
     _cleanup_(list_page_freep)
     struct list_page *p = xcalloc(1, sizeof *p);
     struct items entries = {0}, prefixes = {0};
-    p->arena = arena_new(ARENA_BYTES);
+    p->arena = arena_new(len < ARENA_BYTES ? len : ARENA_BYTES); /* pages of a thousand targets */
     p->text = text;
     p->from = "";
     struct scan s = {.at = text, .end = text + len, .arena = p->arena};
