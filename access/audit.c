@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/buf.h"
@@ -24,7 +25,6 @@ struct audit {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t wakes; /* lines wait, or there is room, or it ends */
     struct buf waiting;
-    size_t lines; /* in waiting */
     int fd;
     bool failed; /* the last write */
     bool over;
@@ -106,39 +106,57 @@ void audit_put(struct audit *a, const struct audit_line *line)
     pthread_mutex_lock(&a->lock);
     while (a->must && !fits(a, text.len))
         pthread_cond_wait(&a->wakes, &a->lock);
-    if (fits(a, text.len)) {
+    if (fits(a, text.len))
         buf_append(&a->waiting, text.data, text.len);
-        a->lines++;
-    } else {
+    else
         metric_add(a->dropped, 1);
-    }
     pthread_cond_broadcast(&a->wakes);
     pthread_mutex_unlock(&a->lock);
 }
 
 /* --- the writer ------------------------------------------------------------------------------- */
 
-/* errno, or 0. */
-static int write_all(int fd, const struct buf *text)
+/* Does the file end in the middle of a line?  A full disk, or a crash, has cut a write. */
+static bool is_torn(int fd)
 {
-    for (size_t done = 0; done < text->len;) {
-        ssize_t n = write(fd, text->data + done, text->len - done);
+    struct stat st;
+    char last;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+           pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
+}
+
+/* errno, or 0; `done` grows by what was written. */
+static int write_all(int fd, const char *data, size_t len, size_t *done)
+{
+    for (size_t at = 0; at < len;) {
+        ssize_t n = write(fd, data + at, len - at);
         if (n < 0 && errno != EINTR)
             return errno;
-        done += n > 0 ? (size_t)n : 0;
+        at += n > 0 ? (size_t)n : 0;
+        *done += n > 0 ? (size_t)n : 0;
     }
     return 0;
 }
 
+static size_t count_lines(const char *data, size_t len)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < len; i++)
+        count += data[i] == '\n';
+    return count;
+}
+
 /* Without the lock, so that nobody waits for the disk; the descriptor is the writer's own. */
-static void write_out(struct audit *a, struct buf *text, size_t lines)
+static void write_out(struct audit *a, const struct buf *text)
 {
     int fd = a->fd;
+    size_t ended = 0, done = 0;
     pthread_mutex_unlock(&a->lock);
-    int error = write_all(fd, text);
+    int error = is_torn(fd) ? write_all(fd, "\n", 1, &ended) : 0;
+    if (error == 0)
+        error = write_all(fd, text->data, text->len, &done);
     pthread_mutex_lock(&a->lock);
-    if (error != 0)
-        metric_add(a->dropped, lines);
+    metric_add(a->dropped, count_lines(text->data + done, text->len - done));
     if (error != 0 && !a->failed)
         log_error("audit log not written", lstr("file", a->path), lstr("error", strerror(error)));
     a->failed = error != 0;
@@ -155,12 +173,10 @@ static void *run(void *arg)
         if (a->waiting.len == 0)
             break;
         struct buf full = a->waiting;
-        size_t lines = a->lines;
         a->waiting = text;
-        a->lines = 0;
         text = full;
         pthread_cond_broadcast(&a->wakes);
-        write_out(a, &text, lines);
+        write_out(a, &text);
         buf_clear(&text);
     }
     pthread_mutex_unlock(&a->lock);
@@ -173,7 +189,7 @@ static void *run(void *arg)
 static int open_file(const char *path, int *fd, struct error *err)
 {
     *fd = strcmp(path, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
-                                 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+                                 : open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     return *fd >= 0 ? 0 : error_errno(err, errno, "open the audit log '%s'", path);
 }
 

@@ -3,8 +3,10 @@
  *   audit_put() ─▶ lines that wait (buffer_bytes at most) ─▶ one writer thread ─▶ the file
  *
  * A line that finds no room is dropped and counted (`audit_dropped_total`), or with `must` its
- * thread waits until there is room.  A file that refuses a write is told in the node's log once,
- * and its lines count as dropped.  Secrets, tokens and proofs are in no field. */
+ * thread waits until there is room.  A file that refuses a write is told in the node's log once.
+ * Lines that it has not whole count as dropped, with `must`, too.  A line that was cut, by a full
+ * disk or a crash, spoils no other: the next begins on a line of its own.  Secrets, tokens and
+ * proofs are in no field. */
 #pragma once
 
 #include <stdbool.h>
