@@ -13,7 +13,7 @@
 #
 # --fast says which tests it chooses in tests/fast.py.
 #
-# A test that failed for time alone runs once more, alone (tests/tally.py says what that means).
+# A black-box test that failed for time alone runs twice more, alone (tests/tally.py says which).
 #
 # --long runs the suite `long` (tests/long/meson.build) in build/, one test after the other, and each
 # fuzzer for a minute in build-fuzz/ (FUZZ_SECONDS says how long).
@@ -62,6 +62,8 @@ run() {
     say "testing $directory/"
     local log=$directory/meson-logs/testlog.json unsteady
     rm -f "$directory"/meson-logs/testlog*.json "$directory/meson-logs/again.json"
+    meson test -C "$directory" --no-rebuild --list "$@" "${only[@]}" \
+        >"$directory/meson-logs/planned.txt" || fail "no list of the tests in $directory/"
     meson test -C "$directory" --no-rebuild --print-errorlogs --timeout-multiplier "$multiplier" \
         --num-processes "$jobs" "$@" "${only[@]}" || true
     logs+=("$log")

@@ -2,20 +2,26 @@
 """Adds up meson's test logs.
 
     tally.py ALLOWED_SKIPS testlog.json...
-    tally.py --late testlog.json
+    tally.py --unsteady testlog.json
 
 Says what failed and why, and what was skipped, and ends with the plain line
 "N passed, N failed, N skipped".
 A skip that ALLOWED_SKIPS does not list ("name  # reason" a line), a log that is missing and a run
-of no test at all are failures.
+of no test at all are failures.  So is a test that planned.txt beside the log lists (test.sh has
+meson write it before a run) and the log does not have: meson itself was ended.
 
 --unsteady prints the names of tests that failed where a busy machine may be why: at most
 UNSTEADY_MAX of a log.  test.sh runs each twice more, alone; both runs, in again.json beside the
-first log, must pass.  Histories, copies, crashes and kills are final, too.  A test that passed so is named in the output with its first failure, since it
-is to be mended: the test, or what it found.  A report of a sanitizer, a crash, a failed assertion
-and a unit test are final, and so is everything where more tests than that have failed.
+first log, must pass.  A test that passed so is named in the output with its first failure: the test
+must be mended, or what it found.  These failures are final:
+
+  - a report of a sanitizer, a crash, a failed assertion
+  - unit tests, simulations and fuzzers, also where they hang: only black-box tests are repeated
+  - histories, copies, crashes and kills
+  - all of a log with more failures than UNSTEADY_MAX
 """
 
+import collections
 import json
 import os
 import re
@@ -46,11 +52,21 @@ def allowed_skips(path):
 
 
 def results(path):
-    """[(test's name, meson's result, seconds, what it printed)]"""
+    """[(test's name, meson's result, seconds, what it printed, its suites)]"""
     with open(path, encoding="utf-8") as f:
         return [(r["name"].split(" / ")[-1], r["result"], r["duration"],
-                 r.get("stdout", "") + r.get("stderr", ""))
+                 r.get("stdout", "") + r.get("stderr", ""), r["name"].split(" / ")[0])
                 for r in map(json.loads, f)]
+
+
+def did_not_run(path):
+    """The names of planned tests that the log does not have, each as often as it lacks it."""
+    planned = os.path.join(os.path.dirname(path), "planned.txt")
+    if not os.path.exists(planned):
+        return []
+    with open(planned, encoding="utf-8") as f:
+        names = collections.Counter(line.strip().split(" / ")[-1] for line in f if " / " in line)
+    return sorted((names - collections.Counter(row[0] for row in results(path))).elements())
 
 
 def told(text):
@@ -61,9 +77,9 @@ def told(text):
     return [lines[i] for i in chosen] or lines[-LINES_MAX:]
 
 
-def is_unsteady(result, text):
+def is_unsteady(result, text, suites):
     """May it pass on a machine that does nothing else?"""
-    if REPORT.search(text):
+    if REPORT.search(text) or "blackbox" not in suites:
         return False
     return result == "TIMEOUT" or (result == "FAIL" and FAILED_TEST.search(text) is not None)
 
@@ -72,8 +88,8 @@ def unsteady(path):
     """The names of those that are repeated; none, where so much fails that the program may be bad."""
     rows = results(path)
     failed = [row for row in rows if row[1] not in (*PASSED, "SKIP")]
-    names = [name for name, result, _, text in failed
-             if is_unsteady(result, text) and not FINAL.search(name)]
+    names = [name for name, result, _, text, suites in failed
+             if is_unsteady(result, text, suites) and not FINAL.search(name)]
     return names if len(failed) <= UNSTEADY_MAX else []
 
 
@@ -113,8 +129,12 @@ def judge(path, allowed):
     if not rows:
         print(f"failed: {path}: no test ran")
         return 0, 1, 0
-    passed = failed = skipped = 0
-    for name, result, seconds, text in rows:
+    passed = skipped = 0
+    lacking = did_not_run(path)
+    failed = len(lacking)
+    for name in lacking:
+        print(f"failed: {path}: {name}: did not run")
+    for name, result, seconds, text, _ in rows:
         if result in PASSED:
             passed += 1
         elif result == "SKIP" and name in allowed:

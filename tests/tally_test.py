@@ -34,12 +34,12 @@ class Tally(unittest.TestCase):
                 status = tally.main(*paths)
             return status, out.getvalue().splitlines()[-1]
 
-    def run_with_again(self, first, again):
+    def run_with_again(self, first, again, suite="blackbox"):
         """The same for one log of [(name, result, text)] and its second run."""
         with tempfile.TemporaryDirectory(prefix="dfc-tally-") as d:
             for name, rows in (("testlog.json", first), ("again.json", again)):
                 with open(os.path.join(d, name), "w", encoding="utf-8") as f:
-                    f.writelines(json.dumps({"name": f"dfc:unit / {n}", "result": result,
+                    f.writelines(json.dumps({"name": f"dfc:{suite} / {n}", "result": result,
                                              "duration": 1, "stdout": text}) + "\n"
                                  for n, result, text in rows)
             path = os.path.join(d, "testlog.json")
@@ -94,6 +94,27 @@ class Tally(unittest.TestCase):
             (0, "1 passed, 0 failed, 1 skipped"))
         with self.assertRaises(SystemExit):
             self.run_tally({"b": "SKIP"}, allowed="b\n")
+
+    def test_a_unit_test_that_hangs_is_final(self):
+        for suite, wanted in (("blackbox+blackbox-sanitized", (["a"], 0)), ("unit", ([], 1)),
+                              ("sim+sort", ([], 1)), ("fuzz", ([], 1))):
+            self.assertEqual(self.run_with_again([("a", "TIMEOUT", "")], [("a", "OK", "")] * 2,
+                                                 suite)[:2], wanted, suite)
+
+    def test_what_was_planned_must_have_run(self):
+        """As when meson itself is killed."""
+        with tempfile.TemporaryDirectory(prefix="dfc-tally-") as d:
+            log = os.path.join(d, "testlog.json")
+            with open(log, "w", encoding="utf-8") as f:
+                f.write('{"name": "dfc:unit / list", "result": "OK", "duration": 1}\n')
+            for names, wanted in ((["list"], (0, "1 passed, 0 failed, 0 skipped")),
+                                  (["list", "list"], (1, "1 passed, 1 failed, 0 skipped")),
+                                  (["a", "list", "b"], (1, "1 passed, 2 failed, 0 skipped"))):
+                with open(os.path.join(d, "planned.txt"), "w", encoding="utf-8") as f:
+                    f.writelines(f"dfc:unit / {name}\n" for name in names)
+                with contextlib.redirect_stdout(io.StringIO()) as out:
+                    status = tally.main(os.devnull, log)
+                self.assertEqual((status, out.getvalue().splitlines()[-1]), wanted, names)
 
     def test_nothing_is_not_success(self):
         self.assertEqual(self.run_tally({})[0], 1)
