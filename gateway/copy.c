@@ -24,8 +24,9 @@
 #define SOURCE_MAX ((int64_t)5 << 30)
 
 struct copy {
-    struct http_request *req;
-    const struct gateway_call *s3; /* the request's */
+    struct gateway *gateway;
+    struct http_request *req;      /* ends at any moment after its reply … */
+    const struct gateway_call *s3; /* … and this with it */
     struct s3_copy_source source;
     bool replaces; /* the metadata */
     struct arena *arena;
@@ -40,7 +41,7 @@ struct copy {
 
 static void copy_free(struct copy *c)
 {
-    gateway_leave_forward(c->s3->gateway);
+    gateway_leave_forward(c->gateway);
     bpipe_unref(c->pipe);
     arena_free(c->arena);
     free(c);
@@ -135,7 +136,7 @@ static void start_write(struct copy *c, int64_t length)
     c->write.upload = length != 0 ? c->pipe : NULL;
     c->write.upload_length = length;
     c->running++;
-    http_call_start(gateway_config_of(c->s3->gateway)->client, &c->write, write_done, c);
+    http_call_start(gateway_config_of(c->gateway)->client, &c->write, write_done, c);
 }
 
 /* --- the GET ---------------------------------------------------------------------------------- */
@@ -166,7 +167,7 @@ static void read_done(void *arg, struct http_result *result);
 
 static void start_read(struct copy *c)
 {
-    const struct gateway_config *config = gateway_config_of(c->s3->gateway);
+    const struct gateway_config *config = gateway_config_of(c->gateway);
     bpipe_unref(c->pipe); /* of a call that was sent on: nobody has it */
     c->pipe = bpipe_new(config->buffer_bytes);
     c->read.download = c->pipe;
@@ -241,16 +242,15 @@ static enum s3_error read_request(struct copy *c, struct s3_failure *why)
 static int set_urls(struct copy *c, struct error *err)
 {
     _cleanup_buf_ struct buf from = BUF_INIT, to = BUF_INIT;
-    const struct gateway *g = c->s3->gateway;
     const struct target_call read = {
         .method = HTTP_GET, .bucket = c->source.bucket, .key = c->source.key};
     const struct target_call write = {
         .method = HTTP_PUT, .bucket = c->s3->s3.bucket, .key = c->s3->s3.key};
     int code = guard_ask(c->req, RIGHT_READ, c->source.bucket, c->source.key, err);
     if (code == 0)
-        code = target_call_url(c->req, g, &read, &from, err);
+        code = target_call_url(c->req, c->gateway, &read, &from, err);
     if (code == 0)
-        code = target_call_url(c->req, g, &write, &to, err);
+        code = target_call_url(c->req, c->gateway, &write, &to, err);
     c->read.url = arena_strdup(c->arena, buf_str(&from));
     c->write.url = arena_strdup(c->arena, buf_str(&to));
     return code;
@@ -282,7 +282,8 @@ void s3_copy_object(struct http_request *req, const struct gateway_call *call)
         return;
     }
     struct copy *c = xcalloc(1, sizeof *c);
-    *c = (struct copy){.req = req, .s3 = call, .arena = arena_new(1024), .running = 1};
+    *c = (struct copy){
+        .gateway = call->gateway, .req = req, .s3 = call, .arena = arena_new(1024), .running = 1};
     if (read_request(c, &why) != S3_OK || set_calls(c, &why) != S3_OK) {
         copy_free(c);
         gateway_fail(req, &why);
