@@ -48,10 +48,10 @@ struct translation {
     {                    \
         NULL, NULL, NULL \
     }
-/* If-Range is left out with its Range: it is asked of a tag that only the target knows. */
 static const struct translation of_a_read[] = {
     {"If-Match", "If-Match", etag_put_native},
     {"If-None-Match", "If-None-Match", etag_put_native},
+    {"If-Range", "If-Range", etag_put_native},
     {"If-Modified-Since", "If-Modified-Since", put_as_it_is},
     {"If-Unmodified-Since", "If-Unmodified-Since", put_as_it_is},
     END,
@@ -109,9 +109,20 @@ void native_head_conditions_of_source(struct native_head *h, const struct gatewa
 /* --- what is stored --------------------------------------------------------------------------- */
 
 /* Headers that an object keeps; Content-Encoding is apart. */
-static const char *const kept[] = {"Content-Type"};
+static const char *const kept[] = {
+    "Content-Type", "Cache-Control", "Content-Disposition", "Content-Language", "Expires",
+};
 
 enum { KEPT = sizeof kept / sizeof kept[0] };
+
+static bool is_kept(const char *name)
+{
+    for (size_t i = 0; i < KEPT; i++) {
+        if (strcasecmp(name, kept[i]) == 0)
+            return true;
+    }
+    return false;
+}
 
 /* The body's coding in chunks ends here. */
 static void put_encoding(const char *value, struct buf *out)
@@ -155,12 +166,8 @@ static enum s3_error add_meta(struct native_head *h, const struct gateway_call *
 
 enum s3_error native_head_check_kept(const struct gateway_call *call, struct s3_failure *why)
 {
-    static const char *const names[] = {"Cache-Control", "Content-Disposition", "Content-Language",
-                                        "Expires", "x-amz-tagging"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (s3_header(&call->head, names[i]) != NULL)
-            return s3_fail(why, S3_NOT_IMPLEMENTED, "This server keeps no %s of objects", names[i]);
-    }
+    if (s3_header(&call->head, "x-amz-tagging") != NULL)
+        return s3_fail(why, S3_NOT_IMPLEMENTED, "This server keeps no tags of objects");
     return S3_OK;
 }
 
@@ -180,11 +187,7 @@ enum s3_error native_head_content(struct native_head *h, const struct gateway_ca
 
 static bool is_content(const char *name)
 {
-    for (size_t i = 0; i < KEPT; i++) {
-        if (strcasecmp(name, kept[i]) == 0)
-            return true;
-    }
-    return strcasecmp(name, "Content-Encoding") == 0 ||
+    return is_kept(name) || strcasecmp(name, "Content-Encoding") == 0 ||
            strncasecmp(name, NATIVE_META, strlen(NATIVE_META)) == 0;
 }
 
@@ -252,9 +255,11 @@ static void reply_overrides(struct http_request *req, const struct gateway_call 
 static bool passes(const char *name)
 {
     static const char *const names[] = {
-        "Accept-Ranges", "Content-Encoding",        "Content-Range",          "Content-Type",
+        "Accept-Ranges", "Content-Encoding",        "Content-Range",
         "Last-Modified", "Content-Security-Policy", "X-Content-Type-Options",
     };
+    if (is_kept(name))
+        return true;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcasecmp(name, names[i]) == 0)
             return true;

@@ -1,12 +1,16 @@
 #include "gateway/objects.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "common/parse.h"
 #include "gateway/body.h"
 #include "gateway/forward.h"
 #include "gateway/native_head.h"
 #include "gateway/reply.h"
 #include "net/http/pipe.h"
+
+#define PART_NUMBER "partNumber"
 
 static void reply_etag(struct http_request *req, const struct forward_reply *r)
 {
@@ -26,6 +30,21 @@ static void reply_failure(struct http_request *req, const struct forward_reply *
 
 /* --- GetObject, HeadObject -------------------------------------------------------------------- */
 
+/* The only part of an object is all of it: as of AWS, its reply is that to a range. */
+static bool put_part(struct http_request *req, const struct gateway_call *call,
+                     const struct forward_reply *r)
+{
+    char text[80];
+    bool is_part =
+        s3_query_get(&call->s3.query, PART_NUMBER) != NULL && r->status == 200 && r->length > 0;
+    if (!is_part)
+        return false;
+    snprintf(text, sizeof text, "bytes 0-%lld/%lld", (long long)r->length - 1,
+             (long long)r->length);
+    http_reply_header(req, "Content-Range", text);
+    return true;
+}
+
 static void reply_read(struct http_request *req, const struct gateway_call *call,
                        const struct forward_reply *r)
 {
@@ -34,33 +53,54 @@ static void reply_read(struct http_request *req, const struct gateway_call *call
         return;
     }
     native_head_reply(req, call, r->headers);
+    bool is_part = put_part(req, call, r);
     if (r->err.code == E_NOT_MODIFIED)
         http_reply_empty(req, 304);
     else
-        http_reply_pipe(req, r->status, r->length, r->download);
+        http_reply_pipe(req, is_part ? 206 : r->status, r->length, r->download);
 }
 
-/* Parameters that ask for less than the object, and that no operation is told by. */
-static enum s3_error check_whole(const struct gateway_call *call, struct s3_failure *why)
+static enum s3_error check_version(const struct gateway_call *call, struct s3_failure *why)
 {
-    const struct s3_query *q = &call->s3.query;
-    const char *version = s3_query_get(q, "versionId");
+    const char *version = s3_query_get(&call->s3.query, "versionId");
     if (version != NULL && strcmp(version, "null") != 0)
         return s3_fail(why, S3_INVALID_ARGUMENT, "The only version of an object is 'null'");
-    if (s3_query_get(q, "partNumber") != NULL)
-        return s3_fail(why, S3_NOT_IMPLEMENTED, "This server has no single parts");
     return S3_OK;
+}
+
+/* Of a change: parameters that ask for less than the object, and that no operation is told by. */
+static enum s3_error check_whole(const struct gateway_call *call, struct s3_failure *why)
+{
+    if (s3_query_get(&call->s3.query, PART_NUMBER) != NULL)
+        return s3_fail(why, S3_NOT_IMPLEMENTED, "This server has no single parts");
+    return check_version(call, why);
+}
+
+static enum s3_error check_part(const struct gateway_call *call, struct s3_failure *why)
+{
+    const char *part = s3_query_get(&call->s3.query, PART_NUMBER);
+    uint64_t number;
+    if (part == NULL)
+        return S3_OK;
+    if (s3_header(&call->head, "Range") != NULL)
+        return s3_fail(why, S3_INVALID_REQUEST, "A read has a Range or a partNumber, not both");
+    if (parse_u64(part, &number, NULL) != 0 || number == 0)
+        return s3_fail(why, S3_INVALID_ARGUMENT, "partNumber must be at least 1");
+    return number == 1 ? S3_OK : s3_fail(why, S3_INVALID_PART_NUMBER, NULL);
 }
 
 static enum s3_error check_read(const struct gateway_call *call, struct s3_failure *why)
 {
     const char *replaced = native_head_replaced(call);
-    enum s3_error e = check_whole(call, why);
+    enum s3_error e = check_version(call, why);
+    if (e == S3_OK)
+        e = check_part(call, why);
     if (e == S3_OK && call->credential.signing == S3_SIGNED_NOT && replaced != NULL)
         return s3_fail(why, S3_INVALID_REQUEST, "%s needs a signed request", replaced);
     return e;
 }
 
+/* The native HEAD knows no Range: then it is a GET whose bytes are not read. */
 void s3_get_object(struct http_request *req, const struct gateway_call *call)
 {
     struct native_head head;
@@ -70,14 +110,13 @@ void s3_get_object(struct http_request *req, const struct gateway_call *call)
         return;
     }
     const char *range = s3_header(&call->head, "Range");
-    if (s3_header(&call->head, "If-Range") != NULL || http_method(req) == HTTP_HEAD)
-        range = NULL;
+    const enum http_method method = range != NULL ? HTTP_GET : http_method(req);
     native_head_begin(&head, http_arena(req));
     native_head_conditions_of_read(&head, call);
     if (range != NULL)
         native_head_add(&head, "Range", range);
     const struct forward_plan plan = {
-        .method = http_method(req), .headers = head.lines, .range = range, .reply = reply_read};
+        .method = method, .headers = head.lines, .range = range, .reply = reply_read};
     forward_start(req, call, &plan);
 }
 

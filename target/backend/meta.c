@@ -6,6 +6,7 @@
 
 #include "target/format/attr.h"
 #include "target/store/object.h"
+#include "target/store/own_meta.h"
 
 /* Entity tag and encoding of the backend have their place beside it. */
 static_assert(BACKEND_META_MAX + BACKEND_ETAG_MAX + BACKEND_ENCODING_MAX + 64 <= ATTR_META_MAX,
@@ -14,8 +15,7 @@ static_assert(BACKEND_META_MAX + BACKEND_ETAG_MAX + BACKEND_ENCODING_MAX + 64 <=
 static bool is_ours(const char *name)
 {
     return strcmp(name, OBJECT_BACKEND_ETAG) == 0 || strcmp(name, OBJECT_BACKEND_MODIFIED) == 0 ||
-           strcmp(name, OBJECT_BACKEND_ENCODING) == 0 || strcmp(name, OBJECT_BACKEND_SENT) == 0 ||
-           strcmp(name, OBJECT_MD5) == 0;
+           strcmp(name, OBJECT_BACKEND_SENT) == 0 || own_meta_find(name) != NULL;
 }
 
 bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **name,
@@ -74,6 +74,10 @@ static int check_pair(const char *name, const char *value, struct error *err)
 {
     bool is_encoding = strcmp(name, OBJECT_BACKEND_ENCODING) == 0;
     bool is_md5 = strcmp(name, OBJECT_MD5) == 0; /* of an object that a job copies here */
+    const struct own_meta *own = own_meta_find(name);
+    if (own != NULL && own->is_kept)
+        return error_set(err, E_UNSUPPORTED, "a bucket with a backend keeps no %s of an object",
+                         own->sent);
     if (is_encoding && strlen(value) >= BACKEND_ENCODING_MAX)
         return error_set(err, E_INVALID, "Content-Encoding has more than %d characters",
                          BACKEND_ENCODING_MAX - 1);

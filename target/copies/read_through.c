@@ -1,5 +1,6 @@
 #include "target/copies/read_through.h"
 
+#include <string.h>
 #include <strings.h>
 
 #include "cluster/members/location.h"
@@ -10,6 +11,7 @@
 #include "target/copies/held.h"
 #include "target/node/reply.h"
 #include "target/node/target.h"
+#include "target/store/own_meta.h"
 
 enum { PIPE_BYTES = 256 << 10, LINES_MAX = 8 };
 
@@ -32,15 +34,25 @@ static void through_free(struct through *h)
     free(h);
 }
 
+/* In any case: headers are not told apart by it. */
+static bool is_own_meta(const char *pair)
+{
+    for (const struct own_meta *own = own_metas; own->name != NULL; own++) {
+        if (strcasecmp(own->name, pair) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The rest of the connection's own; Dfc-Node and X-Request-Id are ours. */
 static bool passes(const char *name)
 {
-    static const char encoding[] = OBJECT_META_PREFIX OBJECT_BACKEND_ENCODING;
-    static const char md5[] = OBJECT_META_PREFIX OBJECT_MD5;
-    static const char *const own[] = {
-        "Connection", "Keep-Alive", "Content-Length", "Transfer-Encoding",
-        "Date",       "Server",     "X-Request-Id",   "Dfc-Node",
-        encoding,     md5};
+    static const char *const own[] = {"Connection", "Keep-Alive",        "Content-Length",
+                                      "Date",       "Transfer-Encoding", "Server",
+                                      "Dfc-Node",   "X-Request-Id"};
+    size_t prefix = strlen(OBJECT_META_PREFIX);
+    if (strncasecmp(name, OBJECT_META_PREFIX, prefix) == 0)
+        return !is_own_meta(name + prefix);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         if (strcasecmp(name, own[i]) == 0)
             return false;

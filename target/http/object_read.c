@@ -19,7 +19,6 @@
 #include "io/reader.h"
 #include "target/node/reply.h"
 #include "target/store/last_use.h"
-#include "target/backend/meta.h"
 #include "target/node/call.h"
 #include "target/copies/copies.h"
 #include "target/cold/fresh.h"
@@ -58,14 +57,6 @@ static void put_headers(const struct object_call *call, const struct attr *a)
     http_reply_header(req, "Dfc-Checksum-Type", checksum_name(a->checksum.type));
     http_reply_header(req, "Dfc-Checksum-Value", hex);
     object_reply_meta(req, a, call->read.holder);
-}
-
-/* Nothing is ever decoded here. */
-static void put_encoding(const struct object_call *call, const struct attr *a)
-{
-    const char *encoding = backend_meta_encoding(a->meta, a->meta_len);
-    if (encoding != NULL)
-        http_reply_header(call->req, "Content-Encoding", encoding);
 }
 
 /* --- verify_on_read --------------------------------------------------------------------------- */
@@ -225,7 +216,6 @@ static void put_object_headers(const struct object_call *call, const struct attr
     if (a->slices != NULL && call->read.holder)
         http_reply_header(call->req, EC_MANIFEST_HEADER, a->slices);
     http_reply_header(call->req, "Content-Type", content_type(a));
-    put_encoding(call, a);
 }
 
 static void reply_verified_stream(const struct object_call *call, const struct object *o,
@@ -252,7 +242,6 @@ static char *read_verified(const struct object_call *call, const struct object *
 static void reply_whole(const struct object_call *call, const struct attr *a, const char *data)
 {
     put_headers(call, a);
-    put_encoding(call, a);
     http_reply_data(call->req, 200, content_type(a), data, a->size);
 }
 
@@ -268,7 +257,8 @@ static int pick_range(const struct object_call *call, const struct attr *a, cons
                                     .offset = http_query(call->req, "offset"),
                                     .length = http_query(call->req, "length"),
                                     .size = a->size,
-                                    .etag = etag};
+                                    .etag = etag,
+                                    .md5 = object_call_md5(call, a)};
     return read_range_pick(&q, range, err);
 }
 

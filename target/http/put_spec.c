@@ -9,6 +9,7 @@
 #include "target/copies/object_copy.h"
 #include "target/node/target.h"
 #include "target/node/write_path.h"
+#include "target/store/own_meta.h"
 
 enum put_kind put_kind_of_peer(const struct http_request *req)
 {
@@ -46,35 +47,47 @@ static void collect_meta(void *ctx, const char *name, const char *value)
     m->count++;
 }
 
-/* Kept, and given again with the bytes as they are; beside the user's own, which would be taken for
- * it. */
+/* Would be taken for what the target itself keeps. */
+static void refuse_own(struct meta *m)
+{
+    const struct attr all = {.meta = m->pairs.data, .meta_len = m->pairs.len};
+    for (const struct own_meta *own = own_metas; own->name != NULL && m->err.code == 0; own++) {
+        if (attr_meta_find(&all, own->name) != NULL)
+            error_set(&m->err, E_INVALID,
+                      "user metadata '%s': the name is the target's own; send the header %s",
+                      own->name, own->sent);
+    }
+}
+
+static void add_own(struct meta *m, const struct own_meta *own, const char *value)
+{
+    if (m->pairs.len + strlen(own->name) + strlen(value) + 2 > ATTR_META_MAX)
+        error_set(&m->err, E_INVALID, "user metadata and %s have more than %d bytes", own->sent,
+                  ATTR_META_MAX);
+    else
+        attr_meta_add(&m->pairs, own->name, value);
+}
+
+/* Given again with the bytes as they are: nothing is ever decoded here. */
 static void collect_encoding(struct http_request *req, struct meta *m)
 {
     const char *value = http_header_list(req, "Content-Encoding");
-    if (m->err.code == 0 && backend_meta_encoding(m->pairs.data, m->pairs.len) != NULL)
-        error_set(&m->err, E_INVALID,
-                  "user metadata '" OBJECT_BACKEND_ENCODING "': the name is the target's own; send "
-                  "the header Content-Encoding");
     if (m->err.code != 0 || value == NULL || *value == '\0' || strcasecmp(value, "identity") == 0)
         return;
     if (strlen(value) >= BACKEND_ENCODING_MAX)
         error_set(&m->err, E_INVALID, "Content-Encoding has more than %d characters",
                   BACKEND_ENCODING_MAX - 1);
-    else if (m->pairs.len + sizeof OBJECT_BACKEND_ENCODING + strlen(value) + 1 > ATTR_META_MAX)
-        error_set(&m->err, E_INVALID, "user metadata and Content-Encoding have more than %d bytes",
-                  ATTR_META_MAX);
     else
-        attr_meta_add(&m->pairs, OBJECT_BACKEND_ENCODING, value);
+        add_own(m, own_meta_find(OBJECT_BACKEND_ENCODING), value);
 }
 
-/* Would be taken for what the target itself has computed. */
-static void refuse_md5(struct meta *m)
+static void collect_kept(struct http_request *req, struct meta *m)
 {
-    const struct attr all = {.meta = m->pairs.data, .meta_len = m->pairs.len};
-    if (m->err.code == 0 && attr_meta_find(&all, OBJECT_MD5) != NULL)
-        error_set(&m->err, E_INVALID,
-                  "user metadata '" OBJECT_MD5 "': the name is the target's own; send the header "
-                  "Content-MD5");
+    for (const struct own_meta *own = own_metas; own->name != NULL && m->err.code == 0; own++) {
+        const char *value = own->is_kept ? http_header_list(req, own->sent) : NULL;
+        if (value != NULL && *value != '\0')
+            add_own(m, own, value);
+    }
 }
 
 /* What the bytes must have: Dfc-Checksum-Type and -Value, or Content-MD5. */
@@ -258,8 +271,9 @@ int put_open(struct object_call *call, struct write_parts *out, struct error *er
     struct meta meta = {.pairs = BUF_INIT};
     http_each_header(call->req, collect_meta, &meta);
     if (by_client) {
+        refuse_own(&meta);
         collect_encoding(call->req, &meta);
-        refuse_md5(&meta);
+        collect_kept(call->req, &meta);
     }
     code = check_meta(call, &meta, err);
     if (code == 0)

@@ -1,6 +1,7 @@
 #include "target/node/read_range.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "common/parse.h"
 #include "net/http/http.h"
@@ -36,10 +37,19 @@ static int pick_by_query(const struct read_question *q, struct read_range *out, 
     return 0;
 }
 
+static bool is_unchanged(const struct read_question *q)
+{
+    char md5[64];
+    if (http_if_range_holds(q->if_range, q->etag))
+        return true;
+    snprintf(md5, sizeof md5, "\"%s\"", q->md5 != NULL ? q->md5 : "");
+    return q->md5 != NULL && http_if_range_holds(q->if_range, md5);
+}
+
 static int pick_by_header(const struct read_question *q, struct read_range *out, struct error *err)
 {
     struct http_range range;
-    if (q->range == NULL || !http_if_range_holds(q->if_range, q->etag))
+    if (q->range == NULL || !is_unchanged(q))
         return 0;
     switch (http_range_parse(q->range, q->size, &range)) {
     case HTTP_RANGE_NONE:

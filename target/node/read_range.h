@@ -13,6 +13,7 @@ struct read_question {
     const char *length;
     uint64_t size;    /* of the object */
     const char *etag; /* quotes included */
+    const char *md5;  /* another tag of it, without quotes; or NULL */
 };
 
 struct read_range {

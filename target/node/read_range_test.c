@@ -28,7 +28,8 @@ static void test_every_way_to_ask(void **state)
         {"bytes=0-1,3-4", NULL, NULL, NULL, SIZE, 0, 200, 0, SIZE},
         {"nonsense", NULL, NULL, NULL, SIZE, 0, 200, 0, SIZE},
         {"bytes=0-9", "\"1.2.3\"", NULL, NULL, SIZE, 0, 206, 0, 10},
-        {"bytes=0-9", "\"1.2.4\"", NULL, NULL, SIZE, 0, 200, 0, SIZE}, /* changed: the whole */
+        {"bytes=0-9", "\"1.2.4\"", NULL, NULL, SIZE, 0, 200, 0, SIZE},  /* changed: the whole */
+        {"bytes=0-9", "\"d41d8cd9\"", NULL, NULL, SIZE, 0, 206, 0, 10}, /* its MD5 */
         {NULL, NULL, "0", "10", SIZE, 0, 206, 0, 10},
         {NULL, NULL, "10", NULL, SIZE, 0, 206, 10, 990},
         {NULL, NULL, NULL, "10", SIZE, 0, 206, 0, 10},
@@ -49,7 +50,8 @@ static void test_every_way_to_ask(void **state)
                                         .offset = r->offset,
                                         .length = r->length,
                                         .size = r->size,
-                                        .etag = "\"1.2.3\""};
+                                        .etag = "\"1.2.3\"",
+                                        .md5 = "d41d8cd9"};
         struct read_range got;
         assert_int_equal(read_range_pick(&q, &got, NULL), r->code);
         if (r->code != 0)

@@ -1,20 +1,21 @@
 #include "target/node/reply.h"
 
-#include <string.h>
-
 #include "common/buf.h"
 #include "common/clock.h"
 #include "target/format/attr.h"
 #include "target/node/call.h"
+#include "target/store/own_meta.h"
 
 void object_reply_meta(struct http_request *req, const struct attr *a, bool to_peer)
 {
     size_t pos = 0;
     const char *name, *value;
     while (attr_meta_next(a, &pos, &name, &value)) {
-        bool is_own = strcmp(name, OBJECT_BACKEND_ENCODING) == 0 || strcmp(name, OBJECT_MD5) == 0;
-        if (!to_peer && is_own)
-            continue; /* clients get Content-Encoding and OBJECT_MD5_HEADER */
+        const struct own_meta *own = own_meta_find(name);
+        if (own != NULL && own->given != NULL)
+            http_reply_header(req, own->given, value);
+        if (own != NULL && !to_peer)
+            continue;
         char header[sizeof OBJECT_META_PREFIX + ATTR_META_MAX];
         snprintf(header, sizeof header, OBJECT_META_PREFIX "%s", name);
         http_reply_header(req, header, value);

@@ -18,7 +18,8 @@ struct object_call;
  * earlier build may have more, up to ATTR_META_MAX bytes: it is read, moved, copied and renamed. */
 enum { OBJECT_META_PAIRS_MAX = 64 };
 
-/* `Dfc-Meta-*` of what the attribute has; to_peer: also what clients get by another header. */
+/* `Dfc-Meta-*` of what the attribute has, and the headers of own_meta.h; to_peer: those pairs as
+ * `Dfc-Meta-*`, too. */
 void object_reply_meta(struct http_request *req, const struct attr *a, bool to_peer);
 /* `ETag` and OBJECT_MD5_HEADER. */
 void object_reply_tags(const struct object_call *call, const struct attr *a, const char *etag);

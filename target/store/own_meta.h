@@ -1,0 +1,27 @@
+/* Pairs of an object's metadata that the target keeps beside the user's: what clients send by
+ * another header than Dfc-Meta-*, and get by another one.  They stay with the bytes wherever these
+ * are copied, also through targets of an earlier build, to which they are pairs like others.
+ *
+ *   pair                      a client sends              and gets
+ *   backend-encoding          Content-Encoding            the same
+ *   entity-md5                Content-MD5, to compare     Dfc-Md5
+ *   entity-cache-control, …   Cache-Control, …            the same
+ *
+ * Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct own_meta {
+    const char *name;
+    const char *sent;  /* the header of a PUT */
+    const char *given; /* the header of a reply; NULL: its reply is apart */
+    bool is_kept;      /* a PUT's header is kept as it is */
+};
+
+/* Ends with a row without a name. */
+extern const struct own_meta own_metas[];
+
+/* NULL: the pair is the user's. */
+const struct own_meta *own_meta_find(const char *name);
