@@ -2,7 +2,7 @@
 # Installs what the tests need, builds, runs everything.
 #
 #   ./test.sh                  all of it
-#   ./test.sh unit blackbox    these suites only, in build/ (also: sim, fuzz, sort, memory, extend)
+#   ./test.sh unit blackbox    these suites only, in build/ (also: sim, sort, tree, powercut, extend)
 #   ./test.sh --fast           before a commit: linters, and unit tests of the folders that changed
 #   ./test.sh --long           what is too long for every day: about 45 minutes on two quiet cores
 #
@@ -63,7 +63,7 @@ run() {
     local log=$directory/meson-logs/testlog.json unsteady
     rm -f "$directory"/meson-logs/testlog*.json "$directory/meson-logs/again.json"
     meson test -C "$directory" --no-rebuild --list "$@" "${only[@]}" \
-        >"$directory/meson-logs/planned.txt" || fail "no list of the tests in $directory/"
+        >"$directory/meson-logs/planned.txt" || fail "$directory/ has no test of: $* ${only[*]}"
     meson test -C "$directory" --no-rebuild --print-errorlogs --timeout-multiplier "$multiplier" \
         --num-processes "$jobs" "$@" "${only[@]}" || true
     logs+=("$log")
