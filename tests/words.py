@@ -34,9 +34,9 @@ SAID = {
     "nobody": "no client, owner, target",
     "somebody": "a client, owner, target",
     "whoever": "every client, caller",
-    "lies": "is",
+    "lies?": "is",
     "stands?": "is, matches, serves",
-    "acts for": "leads",
+    "acts? for": "leads",
     "heard": "reached, received",
 }
 

@@ -40,7 +40,8 @@ class Words(unittest.TestCase):
                   ' "for it"); f("nobody");')
         self.assertEqual(list(words.literals(source)), [(2, "no one acts for it"), (3, "nobody")])
         self.assertEqual(len(words.said(source)), 1)
-        self.assertIn("2: 'acts for'", words.said(source)[0])
+        self.assertIn("2: 'acts? for'", words.said(source)[0])
+        self.assertEqual(len(words.said('f("objects lie on %s"); f("it lies here");')), 2)
 
     def test_a_long_sentence_is_wrong(self):
         self.assertEqual(words.findings("One. " + many(35))[0], [])

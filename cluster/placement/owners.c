@@ -115,7 +115,8 @@ int owners_find_acting(const struct cluster_state *s, const struct bucket *b, co
         return error_set(err, E_NO_TARGETS, "the cluster has no target that can own objects");
     if (away != NULL)
         return error_set(err, E_NODE_UNREACHABLE, "target '%s', %s '%s/%.128s', is %s", away->id,
-                         out->count == 1 ? "the owner of" : "who may alone have the last of",
+                         out->count == 1 ? "the owner of"
+                                         : "the only owner that may have the last version of",
                          b->name, name, node_state_name(away->state));
     return 0;
 }

@@ -319,7 +319,7 @@ static int first_not_open(const struct mountpath_set *set, const char *what, str
 int mountpath_set_check_miss(const struct mountpath_set *set, uint64_t bucket_id, const char *name,
                              struct error *err)
 {
-    static const char what[] = "the object may lie on";
+    static const char what[] = "the object may be on";
     const struct set_impl *s = set_impl_of(set);
     if (set->settled)
         return 0;
@@ -346,7 +346,7 @@ size_t mountpath_set_missing(const struct mountpath_set *set)
 
 int mountpath_set_check_whole(const struct mountpath_set *set, struct error *err)
 {
-    return first_not_open(set, "objects lie on", err);
+    return first_not_open(set, "objects are on", err);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */

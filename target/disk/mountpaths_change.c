@@ -174,7 +174,7 @@ static int check_apart(const struct change *c, const char *path, struct error *e
         const char *member = c->next->members[i].path;
         if (strcmp(real, member) != 0 && mountpath_paths_nest(real, member))
             return error_set(err, E_MOUNTPATH_STATE,
-                             "one mountpath would lie inside another: '%s' and '%s'", real, member);
+                             "one mountpath would be inside another: '%s' and '%s'", real, member);
     }
     return 0;
 }
