@@ -78,7 +78,7 @@ static int check_params(const struct proxy_params *params, struct error *err)
     if (params->dir[0] == '\0')
         return error_set(err, E_INVALID, "--dir: the proxy needs a directory of its own");
     if (params->join[0] != '\0' && params->import[0] != '\0')
-        return error_set(err, E_INVALID, "--import is for a primary, and --join makes a gateway");
+        return error_set(err, E_INVALID, "--import is for a primary, and --join makes a follower");
     if (is_embedded(params) ? !params->electable : params->join[0] != '\0')
         return error_set(
             err, E_INVALID,
@@ -367,7 +367,7 @@ static int start_io(struct proxy *p, struct error *err)
 
 /* --- roles ----------------------------------------------------------------------------------- */
 
-static void start_follower(void *arg)
+static void follow_primary(void *arg)
 {
     struct proxy *p = arg;
     p->follower = follower_start(p);
@@ -390,10 +390,10 @@ static int start_sole_primary(struct proxy *p, bool is_first, struct error *err)
 }
 
 /* What it holds from its last life serves clients until it hears more. */
-static int start_gateway(struct proxy *p, struct error *err)
+static int start_follower(struct proxy *p, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    loop_call(p->loop, start_follower, p);
+    loop_call(p->loop, follow_primary, p);
     atomic_store(&p->started, true);
     if (s->cluster_id[0] != '\0' && p->params.import[0] == '\0')
         proxy_start_succeeded(p);
@@ -408,7 +408,7 @@ int proxy_start(struct proxy *p, struct error *err)
         (r = load_documents(p, &is_first, err)) != 0 || (r = start_guard(p, err)) != 0 ||
         (r = start_witness(p, err)) != 0 || (r = start_io(p, err)) != 0)
         return r;
-    return is_sole_primary(p) ? start_sole_primary(p, is_first, err) : start_gateway(p, err);
+    return is_sole_primary(p) ? start_sole_primary(p, is_first, err) : start_follower(p, err);
 }
 
 /* --- started --------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ static void reply_view(struct http_request *req, bool primary_answers)
     http_reply_json(req, 200, doc);
 }
 
-/* The primary's document says more.  Without it a gateway tells what it knows itself. */
+/* The primary's document says more.  Without it a follower tells what it knows itself. */
 static void primary_answered(void *arg, struct http_result *r)
 {
     struct http_request *req = arg;

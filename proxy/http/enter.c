@@ -12,8 +12,8 @@ static const char forwarded_header[] = "Dfc-Forwarded";
 /* Of one request by one proxy, each after a pause. */
 enum { PASSES_MOST = 10 };
 
-/* A gateway that stops answers whoever has reached it before its listener closes. */
-static bool leaves_as_gateway(struct proxy *p)
+/* A follower that stops answers whoever has reached it before its listener closes. */
+static bool leaves_as_follower(struct proxy *p)
 {
     return atomic_load(&p->leaving) && !atomic_load(&p->is_primary);
 }
@@ -21,7 +21,7 @@ static bool leaves_as_gateway(struct proxy *p)
 struct proxy *proxy_enter(struct http_request *req)
 {
     struct proxy *p = http_user(req);
-    if (atomic_load_explicit(&p->ready, memory_order_acquire) || leaves_as_gateway(p))
+    if (atomic_load_explicit(&p->ready, memory_order_acquire) || leaves_as_follower(p))
         return p;
     struct error err;
     error_set(&err, E_NOT_READY, "proxy '%s' is starting or stopping", p->id);

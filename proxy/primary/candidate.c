@@ -1,5 +1,5 @@
 /*              elected: load, begin a term
- *   gateway ──────────────────────────────▶ primary
+ *   follower ──────────────────────────────▶ primary
  *      ▲  └─ could not begin: resign           │
  *      └───────────────────────────────────────┘
  *         not elected any more: end all parts
@@ -166,7 +166,7 @@ static void stop_leading(struct candidate *c)
         return;
     primary_end(c->proxy);
     loop_call(c->proxy->loop, open_follower, c->proxy);
-    log_info("a gateway from now on", lu64("election", c->leads));
+    log_info("a follower from now on", lu64("election", c->leads));
     c->leads = 0;
 }
 

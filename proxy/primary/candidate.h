@@ -1,4 +1,4 @@
-/* A proxy whose metastore is shared: primary while it is elected, a gateway
+/* A proxy whose metastore is shared: primary while it is elected, a follower
  * (proxy/primary/follower.h) while it is not.  A thread of its own makes the change, for it has to
  * wait: for documents, commits and calls that end. */
 #pragma once

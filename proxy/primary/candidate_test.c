@@ -162,19 +162,19 @@ static void a_graceful_end_hands_over(void **state)
     create_in_the_end(f, first, "d");
 }
 
-static void what_may_not_be_elected_is_a_gateway(void **state)
+static void what_may_not_be_elected_is_a_follower(void **state)
 {
     struct fixture *f = *state;
     test_until(primary_of(f) != NULL);
-    struct test_proxy *gateway = start(f, "g1", "electable=false");
+    struct test_proxy *follower = start(f, "g1", "electable=false");
     for (int i = 0; i < PROXIES; i++)
         test_proxy_stop(f->proxies[i]);
-    assert_int_equal(create(f, gateway, "alone"), 503);
-    assert_int_equal(count_buckets(f, gateway), 0);
+    assert_int_equal(create(f, follower, "alone"), 503);
+    assert_int_equal(count_buckets(f, follower), 0);
     for (int i = 0; i < PROXIES; i++)
         test_proxy_start(f->proxies[i]);
-    create_in_the_end(f, gateway, "b");
-    test_proxy_free(gateway);
+    create_in_the_end(f, follower, "b");
+    test_proxy_free(follower);
 }
 
 /* etcd has lost its data: nothing may begin anew in its place. */
@@ -205,7 +205,7 @@ int main(void)
         proxies_test(an_election_is_survived),
         proxies_test(without_etcd_nothing_changes),
         proxies_test(a_graceful_end_hands_over),
-        proxies_test(what_may_not_be_elected_is_a_gateway),
+        proxies_test(what_may_not_be_elected_is_a_follower),
         proxies_test(an_empty_etcd_is_not_taken_for_a_new_cluster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

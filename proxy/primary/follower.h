@@ -1,4 +1,4 @@
-/* A gateway's part in the cluster: it registers at the primary, keeps alive, and fetches the state
+/* A follower's part in the cluster: it registers at the primary, keeps alive, and fetches the state
  * when the primary has a newer one that no push has brought.  One call at a time, made by a timer
  * in the control loop.
  *

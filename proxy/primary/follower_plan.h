@@ -1,4 +1,4 @@
-/* What a gateway does next to be a member of its cluster: pure (proxy/primary/follower.c makes the
+/* What a follower does next to be a member of its cluster: pure (proxy/primary/follower.c makes the
  * calls).
  *
  *            start                    answer

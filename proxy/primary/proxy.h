@@ -10,7 +10,7 @@
  * Fields are set by proxy_start() in the order in which they stand here, before the first request
  * is let in, and do not change until proxy_free(); what changes has a lock or a thread of its own.
  *
- * One proxy is the primary; it alone commits.  The others are gateways: they answer what a snapshot
+ * One proxy is the primary; it alone commits.  The others follow: they answer what a snapshot
  * can answer and pass the rest on to the primary.  With the embedded metastore the primary is the
  * one that was started without --join, for ever; with one that is shared it is elected, and what it
  * has as such (primary.c) comes and goes (candidate.c). */
@@ -61,8 +61,8 @@ struct proxy {
     enum exposure exposure;              /* params.public_auth, anonymous */
     bool is_shared;                      /* the metastore: the primary is elected */
     int lock_fd;                         /* of params.dir */
-    char *state_path;            /* of one that is or may be a gateway: the last state it saw */
-    struct metastore *metastore; /* NULL at a gateway of an embedded one */
+    char *state_path;            /* of one that is or may be a follower: the last state it saw */
+    struct metastore *metastore; /* NULL at a follower of an embedded one */
     struct committer *committer;
     struct pool *overhaul;  /* one thread: work on the documents as a whole, which waits */
     struct pool *push_pool; /* one thread: the texts of pushes */
@@ -100,7 +100,7 @@ struct proxy {
     char *s3_url;    /* NULL: no S3 listener */
     char *admin_url; /* NULL: no admin listener */
     char *control_url;
-    struct follower *follower;   /* of one that is or may be a gateway */
+    struct follower *follower;   /* of one that is or may be a follower */
     struct candidate *candidate; /* is_shared */
     pthread_rwlock_t
         role_lock; /* of what follows, which is NULL but at the primary; see primary.h */
@@ -148,7 +148,7 @@ struct proxy *proxy_enter_objects(struct http_request *req);
 /* True where the request is taken care of: by the primary, which is another proxy, or by
  * proxy_enter().  False: this proxy is the primary and answers. */
 bool proxy_passed_to_primary(struct http_request *req);
-/* A bucket is not in the present state: E_BUCKET_NOT_FOUND; E_NOT_READY from a gateway whose state
+/* A bucket is not in the present state: E_BUCKET_NOT_FOUND; E_NOT_READY from a follower whose state
  * is still that of its last life. */
 int proxy_no_bucket(struct proxy *p, const char *name, struct error *err);
 /* Is this proxy the primary, at this moment?  Not when its lease is over, by its own clock, though
@@ -171,7 +171,7 @@ void proxy_reply_masked(struct http_request *req, const json_t *doc);
 /* Applies the command (copied) to the present state, makes it durable, publishes it: one at a time,
  * in the order of calls.  done() comes in the control loop's thread, after this has returned; err
  * NULL: done (or it was so already), and p->state shows it.  Any thread.  E_NOT_PRIMARY at a
- * gateway. */
+ * follower. */
 void proxy_commit(struct proxy *p, const struct command *cmd,
                   void (*done)(void *arg, const struct error *err), void *arg);
 /* The same, waiting.  Never in a loop's thread or an HTTP thread. */

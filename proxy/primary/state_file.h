@@ -1,4 +1,4 @@
-/* A state document in a file: what a gateway has seen last, what a new primary may begin from. */
+/* A state document in a file: what a follower has seen last, what a new primary may begin from. */
 #pragma once
 
 #include "cluster/documents/state.h"

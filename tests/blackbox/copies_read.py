@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`read_from: any`: each owner answers reads of what all owners have, the same bytes, ranges and
 entity tags; a name that is being written, or that is damaged or missing there, is sent on to the
-owner that acts; a gateway follows that by itself; proxies spread reads; `read_from: acting` has one
+owner that acts, which a follower does by itself; proxies spread reads; `read_from: acting` has one
 owner answer alone."""
 
 import random
@@ -107,7 +107,7 @@ def test_proxies_spread_reads_and_follow(c):
             c.get("any", "o", {"Dfc-Redirect": "never"}).expect(200).body, BODY, "what is streamed")
         return all(metric(c, node, "reads_beside_total") > n for node, n in zip(others, before))
 
-    wait_for(all_stream, "a gateway streams from all owners", PATIENCE)
+    wait_for(all_stream, "a follower streams from all owners", PATIENCE)
     for i in range(9):
         body = BODY + bytes([i])
         c.put("any", "o", body).expect(200)  # the name is dirty: the others send on

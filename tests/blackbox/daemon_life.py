@@ -66,9 +66,9 @@ def test_documents_are_for_the_daemon_alone(c):
     for path in private + copies:
         equal(oct(mode_of(path)), "0o600", path)
     equal(oct(mode_of(os.path.join(proxy, "metastore"))), "0o700", "the metastore's directory")
-    gateway = os.path.join(c.node_dir("p2"), "state.json")
-    wait_for(lambda: os.path.exists(gateway), "p2's copy of the documents")
-    equal(oct(mode_of(gateway)), "0o600", gateway)
+    follower = os.path.join(c.node_dir("p2"), "state.json")
+    wait_for(lambda: os.path.exists(follower), "p2's copy of the documents")
+    equal(oct(mode_of(follower)), "0o600", follower)
 
 
 def test_earlier_files_are_closed_at_the_start(c):

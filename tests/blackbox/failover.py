@@ -101,7 +101,7 @@ def test_a_primary_that_is_killed_is_replaced(c):
     check(c.get_json("/v1/cluster", second)["term"] > term, "its term is greater")
     start_again(c, first)
     all_know(c, {"kept", "after-kill"})
-    equal(primary(c), second, "who came back is a gateway")
+    equal(primary(c), second, "who came back is a follower")
 
 
 def test_a_primary_that_stops_hands_over(c):

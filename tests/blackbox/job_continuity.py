@@ -139,13 +139,13 @@ def test_what_is_aborted_after_a_failover_is_aborted(c):
     job_id = ask(c, "POST", "/v1/buckets/many", {"action": "delete", "value": {"prefix": "n"}},
                  "p1", 202)["id"]
     first, left = kill_the_primary_under(c, job_id)
-    gateway = next(p for p in left if p != primary_in_the_end(c))
-    done = dfcctl(c, gateway, "job", "abort", job_id)
+    follower = next(p for p in left if p != primary_in_the_end(c))
+    done = dfcctl(c, follower, "job", "abort", job_id)
     equal(done.returncode, 0, f"job abort: {done}")
-    done = dfcctl(c, gateway, "job", "wait", job_id)
+    done = dfcctl(c, follower, "job", "wait", job_id)
     equal(done.returncode, 1, f"job wait: {done}")
-    equal(document(c, job_id, gateway)["state"], "aborted", "state")
-    check(c.names("many", node=gateway), "some are left")
+    equal(document(c, job_id, follower)["state"], "aborted", "state")
+    check(c.names("many", node=follower), "some are left")
     c.start(first)
     slow_targets(c, None)
 

@@ -137,7 +137,7 @@ def test_a_state_can_be_imported(c):
     c.start("p1")
 
 
-def test_a_gateway_of_another_cluster_is_refused(c):
+def test_a_follower_of_another_cluster_is_refused(c):
     directory = os.path.join(c.dir, "stranger")
     os.mkdir(directory)
     state = c.get_json("/v1/cluster?what=state")

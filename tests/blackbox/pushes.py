@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the primary pushes to a node, seen by a node of the test's own that registers as a gateway."""
+"""What the primary pushes to a node, seen by a follower of the test's own."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ CREATE = {"action": "create"}
 DELTA_MAX = 2 << 10
 
 
-class Gateway:
+class Follower:
     """Takes pushes.  With `deltas` it says that it reads differences; `holds` replaces what it says
     that it holds after the next push."""
 
@@ -19,13 +19,13 @@ class Gateway:
         self.bodies = []
         self.deltas = deltas
         self.holds = None
-        gateway = self
+        follower = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_PUT(self):
-                reply = gateway.take(self.rfile.read(int(self.headers["Content-Length"])))
+                reply = follower.take(self.rfile.read(int(self.headers["Content-Length"])))
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(reply)))
                 self.end_headers()
@@ -60,49 +60,49 @@ class Gateway:
         self.server.server_close()
 
 
-def create(c, gateway, name):
+def create(c, follower, name):
     """Makes a bucket, and waits for the push that brings it; the push."""
     c.call("POST", f"/v1/buckets/{name}", CREATE).expect(201)
-    wait_for(lambda: f'"{name}"' in json.dumps(gateway.bodies[-1][0]), f"{name} is pushed")
-    return next(b for b in gateway.bodies if f'"{name}"' in json.dumps(b[0]))
+    wait_for(lambda: f'"{name}"' in json.dumps(follower.bodies[-1][0]), f"{name} is pushed")
+    return next(b for b in follower.bodies if f'"{name}"' in json.dumps(b[0]))
 
 
-def gateway_of(c, name, deltas):
-    gateway = Gateway(c, name, deltas)
-    wait_for(lambda: gateway.bodies, "the state is pushed")
-    check("smap" in gateway.bodies[0][0], "the first push is not whole")
-    return gateway
+def follower_of(c, name, deltas):
+    follower = Follower(c, name, deltas)
+    wait_for(lambda: follower.bodies, "the state is pushed")
+    check("smap" in follower.bodies[0][0], "the first push is not whole")
+    return follower
 
 
 def test_a_node_that_reads_differences_gets_them(c):
     for i in range(40):
         c.call("POST", f"/v1/buckets/many{i}", CREATE).expect(201)
-    gateway = gateway_of(c, "p8", True)
-    before = gateway.version()
-    document, length = create(c, gateway, "fresh")
+    follower = follower_of(c, "p8", True)
+    before = follower.version()
+    document, length = create(c, follower, "fresh")
     check("delta" in document, "the push is not a difference")
     check(document["from"]["version"] >= before, "it begins with an earlier state")
     names = [b["name"] for b in document["delta"]["bmd"]["put"]]
     equal(names, ["fresh"], "the buckets of the difference")
-    check(length <= DELTA_MAX < gateway.bodies[0][1], f"{length} bytes of {gateway.bodies[0][1]}")
-    gateway.close()
+    check(length <= DELTA_MAX < follower.bodies[0][1], f"{length} bytes of {follower.bodies[0][1]}")
+    follower.close()
 
 
 def test_a_node_that_holds_another_state_gets_the_whole(c):
-    gateway = gateway_of(c, "p7", True)
-    gateway.holds = {"term": 0, "version": 0}
-    seen = len(gateway.bodies)
+    follower = follower_of(c, "p7", True)
+    follower.holds = {"term": 0, "version": 0}
+    seen = len(follower.bodies)
     c.call("POST", "/v1/buckets/again", CREATE).expect(201)
-    wait_for(lambda: any("smap" in b[0] and b[0].get("format") for b in gateway.bodies[seen:]),
+    wait_for(lambda: any("smap" in b[0] and b[0].get("format") for b in follower.bodies[seen:]),
              "the whole is pushed")
-    gateway.close()
+    follower.close()
 
 
 def test_a_node_of_the_release_before_gets_wholes(c):
-    gateway = gateway_of(c, "p6", False)
-    document, _ = create(c, gateway, "old")
+    follower = follower_of(c, "p6", False)
+    document, _ = create(c, follower, "old")
     check("delta" not in document, "a node that does not read differences gets one")
-    gateway.close()
+    follower.close()
 
 
 if __name__ == "__main__":

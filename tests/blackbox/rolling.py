@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Targets are restarted one after the other, under load, in buckets with two copies and with three:
 no read fails, and no write.  Clients follow redirects, also those that they were given a second ago,
-or have a proxy stream.  A gateway is restarted, too, under clients that repeat nothing
+or have a proxy stream.  A follower is restarted, too, under clients that repeat nothing
 but a refused connection. DFC_ROUNDS (1) says how often each target is restarted."""
 
 import hashlib
@@ -174,7 +174,7 @@ def is_active(c, node):
                 if n["id"] == node) == "active"
 
 
-def test_a_gateway(c):
+def test_a_follower(c):
     c.create("guests", copies=2)
     clients = [GuestOfAProxy(c, "guests", i, ("p1", "p2")[i // 2 % 2]) for i in range(2 * CLIENTS)]
     roll(c, "guests", clients, [("p2", is_active)])

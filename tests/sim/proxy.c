@@ -1,7 +1,7 @@
 /* A proxy around the daemons' logic: proxy/primary/follower_plan.h, election.h, etcd_documents.h,
  * term.h, state_accept().  Its role goes round as in proxy/primary/candidate.c:
  *
- *   GATEWAY ─ elected ─▶ LOADING ─▶ BEGINNING ─▶ PRIMARY ─ not elected ─▶ ENDING ─▶ GATEWAY */
+ *   FOLLOWER ─ elected ─▶ LOADING ─▶ BEGINNING ─▶ PRIMARY ─ not elected ─▶ ENDING ─▶ FOLLOWER */
 #include <string.h>
 
 #include "common/jsonx.h"
@@ -192,9 +192,9 @@ void proxy_role_changed(struct proxy_sim *p)
     world_after(p->w, p->place, 0, role_event, p, NULL);
 }
 
-static void back_to_gateway(struct proxy_sim *p)
+static void back_to_follower(struct proxy_sim *p)
 {
-    p->role = GATEWAY;
+    p->role = FOLLOWER;
     p->leads = 0;
     proxy_follow(p, true);
     proxy_role_changed(p);
@@ -209,7 +209,7 @@ static void term_begun(void *arg, const struct error *err)
             world_exit(p->w, p->place);
         } else {
             proxy_resign(p);
-            back_to_gateway(p);
+            back_to_follower(p);
         }
         return;
     }
@@ -236,7 +236,7 @@ static void refuse_to_lead(struct proxy_sim *p, const struct error *err)
 {
     world_note(p->w, p->place, "elected, but cannot be primary: %s", err->message);
     proxy_resign(p);
-    back_to_gateway(p);
+    back_to_follower(p);
 }
 
 static int documents_of(struct proxy_sim *p, json_t *body, struct cluster_state **out,
@@ -302,7 +302,7 @@ static void stop_parts(struct world *w, void *arg)
     struct proxy_sim *p = arg;
     (void)w;
     primary_stop(p);
-    back_to_gateway(p);
+    back_to_follower(p);
 }
 
 /* What the parts have committed meanwhile stands behind the barrier, and is refused before they go.
@@ -324,7 +324,7 @@ static void role_event(struct world *w, void *arg)
         p->role = ENDING;
         primary_close(p);
         proxy_post(p, change_new(NULL, ended, p));
-    } else if (p->role == GATEWAY && held != 0) {
+    } else if (p->role == FOLLOWER && held != 0) {
         p->role = LOADING;
         p->leads = held;
         p->fence = (struct etcd_fence){.prefix = PREFIX, .election = held};
@@ -460,7 +460,7 @@ static void start_sole(struct proxy_sim *p)
     begin_term(p, base, is_first, (uint64_t)place_wall_ms(w, p->place));
 }
 
-static void start_gateway(struct proxy_sim *p)
+static void start_follower(struct proxy_sim *p)
 {
     struct world *w = p->w;
     const struct election_rules rules = {.ttl_ms = LEASE_TTL, .stands = p->electable};
@@ -482,7 +482,7 @@ static void start_gateway(struct proxy_sim *p)
 void proxy_sim_start(struct world *w, unsigned index)
 {
     struct proxy_sim *p = w->proxy[index];
-    p->role = GATEWAY;
+    p->role = FOLLOWER;
     p->asking = p->calling = p->unsaved = p->taken = false;
     p->told = p->leads = 0;
     writer_open(p);
@@ -490,7 +490,7 @@ void proxy_sim_start(struct world *w, unsigned index)
     if (p->is_sole)
         start_sole(p);
     else
-        start_gateway(p);
+        start_follower(p);
 }
 
 /* The place is down already: nothing goes out. */

@@ -1,4 +1,4 @@
-/* A proxy of the simulation, as its two halves see it: proxy.c (gateway, election, role) and
+/* A proxy of the simulation, as its two halves see it: proxy.c (follower, election, role) and
  * primary.c (what only the primary has). */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "proxy/metastore/writer.h"
 #include "tests/sim/sim.h"
 
-enum proxy_role { GATEWAY, LOADING, BEGINNING, PRIMARY, ENDING };
+enum proxy_role { FOLLOWER, LOADING, BEGINNING, PRIMARY, ENDING };
 
 struct posted {
     struct posted *next;
@@ -29,7 +29,7 @@ struct proxy_sim {
     struct state_holder *holder;
     bool ready; /* it has a state to serve from */
     /* What outlives a crash. */
-    const struct cluster_state *file;    /* a gateway's */
+    const struct cluster_state *file;    /* a follower's */
     const struct cluster_state *durable; /* the embedded metastore's */
     const struct cluster_state *before;  /* that it was before its last change */
     const struct cluster_state *maybe;   /* a commit that failed, and may yet be found */

@@ -5,7 +5,7 @@
  *   world.c     virtual time, the queue of events, clocks of processes, the trace
  *   net.c       calls between places: delayed, lost, doubled, cut off
  *   store.c     the metastore in etcd: stalls, refuses, answers "unknown"
- *   proxy.c     a proxy: gateway, election, how it becomes primary and ceases to be
+ *   proxy.c     a proxy: follower, election, how it becomes primary and ceases to be
  *   primary.c   what only the primary has: single writer, pushes, verdicts, jobs
  *   target.c    a target: membership, documents on its disks, its parts of jobs
  *   objects.c   who has which object, and what a rebalance moves
