@@ -55,9 +55,22 @@ void http_collect_body(struct http_request *req, size_t max,
 
 void http_take_body(struct http_request *req, const struct http_body_ops *ops, void *ctx)
 {
-    req->body.ops = ops;
-    req->body.ctx = ctx;
+    const struct http_recast *as = req->recast;
+    bool between = as != NULL && as->body != NULL;
+    if (between)
+        as->takes(as->ctx, ops, ctx);
+    req->body.ops = between ? as->body : ops;
+    req->body.ctx = between ? as->ctx : ctx;
     request_open_body(req, BODY_TAKEN);
+}
+
+bool http_refuse_body(struct http_request *req)
+{
+    request_move(req, REQUEST_BODY, REQUEST_OWED);
+    if (request_state(req) != REQUEST_OWED)
+        return false;
+    req->body.ops->cut(req, req->body.ctx);
+    return request_state(req) == REQUEST_OWED; /* the other's thread may have replied just then */
 }
 
 void http_resume_body(struct http_request *req)

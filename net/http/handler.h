@@ -247,6 +247,42 @@ void http_reply_stream(struct http_request *req, int status, int64_t length,
 /* There is data now.  Any thread; valid until the stream's free() has been called. */
 void http_wake(struct http_request *req);
 
+/* --- another handler -------------------------------------------------------------------------- */
+/* A request that another handler of this node carries out, in the same thread: the first one
+ * translates its head, its body and its reply.  Nothing is copied: a file still goes by sendfile.
+ *
+ *   client ── request ──▶ first ── http_recast() ──▶ the other's begin()
+ *   client ◀── reply ──── replied() ◀─────────────────── its reply
+ */
+struct http_recast {
+    void (*begin)(struct http_request *req); /* of the other */
+    /* All that the other sees of the head; there is no query. */
+    enum http_method method;
+    const struct http_parameter *path; /* decoded; ends with a NULL name */
+    const char *const *headers;        /* "Name: value", NULL-terminated */
+    int64_t content_length;            /* http_content_length() */
+    /* Where the body is not for the other as it comes: what takes it, with `ctx`.  It gives the
+     * other's functions, which takes() tells it of, what they are to have.  NULL: as it comes. */
+    const struct http_body_ops *body;
+    void (*takes)(void *ctx, const struct http_body_ops *other, void *other_ctx);
+    /* In place of the client, in the thread that replies: a reply, or with `failure` an error in
+     * place of one.  Ends with http_reply_as_it_is(), or with http_reply_drop() and a reply. */
+    void (*replied)(struct http_request *req, void *ctx, const struct error *failure);
+    void *ctx;
+};
+/* From begin(); its last call.  `as` and its texts live as long as the request. */
+void http_recast(struct http_request *req, const struct http_recast *as);
+/* In replied(): what the other has replied.  Its headers are taken out of the reply. */
+int http_reply_status(const struct http_request *req);
+int64_t http_reply_length(const struct http_request *req); /* of the body; -1: unknown */
+void http_reply_take_headers(struct http_request *req,
+                             void (*fn)(void *ctx, const char *name, const char *value), void *ctx);
+void http_reply_as_it_is(struct http_request *req, int status); /* but for its status */
+void http_reply_drop(struct http_request *req);
+/* From a function of `body`, which finds that it is wrong: the body is cut (http_body_ops).  True:
+ * the other has not replied, and will not; the caller does, after http_reply_drop(). */
+bool http_refuse_body(struct http_request *req);
+
 /* Markdown of route tables, for docs/reference/http-api.md; JSON of them, for GET /v1/api. */
 void http_routes_markdown(const struct http_route *const *tables, struct buf *out);
 json_t *http_routes_json(const struct http_route *const *tables);

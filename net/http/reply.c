@@ -63,8 +63,9 @@ void http_reply_header(struct http_request *req, const char *name, const char *v
 
 void reply_error_instead(struct http_request *req, const struct error *err)
 {
-    req->reply.headers = NULL;
-    req->reply.headers_end = &req->reply.headers;
+    struct request_header **first = req->recast != NULL ? req->recast_headers : &req->reply.headers;
+    *first = NULL;
+    req->reply.headers_end = first;
     http_reply_error(req, err);
 }
 
@@ -144,6 +145,10 @@ static int put_error(const struct http_request *req, const struct error *err, st
 void http_reply_error(struct http_request *req, const struct error *err)
 {
     const struct http_error_form *form = req->error_form;
+    if (req->recast != NULL) {
+        recast_replied(req, err);
+        return;
+    }
     if (error_status(err->code) == 304) {
         http_reply_empty(req, 304);
         return;

@@ -407,6 +407,10 @@ static void request_publish_locked(struct http_request *req)
 void request_publish(struct http_request *req)
 {
     struct http_server *server = req->server;
+    if (req->recast != NULL) {
+        recast_replied(req, NULL);
+        return;
+    }
     if (!server_is_draining(server)) {
         request_publish_locked(req); /* the server may be gone, too, when this returns */
         return;

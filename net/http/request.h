@@ -92,6 +92,8 @@ void reply_init(struct reply *r);
 void reply_done(struct reply *r);
 bool reply_has_body(const struct http_request *req); /* not with HEAD, 204, 304 */
 /* An error in place of the reply that the headers so far were for. */
+/* Who has the request carried out by another handler is told of its reply, or of its failure. */
+void recast_replied(struct http_request *req, const struct error *failure);
 void reply_error_instead(struct http_request *req, const struct error *err);
 /* Status line and headers of a reply that is not left to libmicrohttpd. */
 void reply_head(const struct http_request *req, bool keep_alive, bool http_1_0, struct buf *out);

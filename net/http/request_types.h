@@ -98,6 +98,8 @@ struct http_request {
     bool proven;  /* signed by a node or an operator */
     void *caller; /* the guard's; or NULL */
     struct http_actor actor;
+    const struct http_recast *recast;         /* until the other handler has replied; or NULL */
+    struct request_header **recast_headers;   /* where its headers of the reply begin */
     const struct http_error_form *error_form; /* NULL: JSON */
     const struct http_subject *subject;       /* NULL: what its route says */
     const char *params[ROUTER_PARAMS_MAX];    /* unescaped */

@@ -14,7 +14,7 @@ void *http_user(const struct http_request *req)
 
 enum http_method http_method(const struct http_request *req)
 {
-    return req->method;
+    return req->recast != NULL ? req->recast->method : req->method;
 }
 
 enum http_net http_listener(const struct http_request *req)
@@ -133,12 +133,12 @@ void http_each_header(struct http_request *req,
 
 int64_t http_content_length(const struct http_request *req)
 {
-    return req->content_length;
+    return req->recast != NULL ? req->recast->content_length : req->content_length;
 }
 
 bool http_body_comes_once(const struct http_request *req)
 {
-    return req->content_length < 0 && !req->expects_continue;
+    return http_content_length(req) < 0 && !req->expects_continue;
 }
 
 const char *http_request_id(const struct http_request *req)
