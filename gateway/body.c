@@ -16,6 +16,7 @@ struct body {
     struct s3_sum_value digest_wanted;
     struct s3_sum *sum; /* x-amz-checksum-…; NULL: none */
     struct s3_sum_asked asked;
+    size_t ready; /* decoded, and not taken by the sink */
 };
 
 static bool is_chunked(enum s3_payload payload)
@@ -137,6 +138,32 @@ enum s3_error body_next(struct body *b, const char **data, size_t *len, const ch
     if (b->sum != NULL)
         s3_sum_update(b->sum, *out, *out_len);
     return S3_OK;
+}
+
+/* What is decoded and was not taken is offered again, and is not decoded twice. */
+enum body_outcome body_pass(struct body *b, const struct body_sink *to, const char *data,
+                            size_t len, size_t *taken, struct s3_failure *why)
+{
+    const char *at = data, *end = data + len;
+    *taken = len;
+    while (at < end) {
+        const char *rest = at;
+        size_t left = (size_t)(end - at);
+        if (b->ready == 0 && body_next(b, &rest, &left, &at, &b->ready, why) != S3_OK)
+            return BODY_WRONG;
+        if (b->ready == 0)
+            return BODY_PASSED;
+        ssize_t n = to->put(to->ctx, at, b->ready);
+        if (n == BODY_SINK_FULL) {
+            *taken = (size_t)(at - data);
+            return BODY_PASSED;
+        }
+        if (n < 0)
+            return BODY_UNWANTED;
+        at += n;
+        b->ready -= (size_t)n;
+    }
+    return BODY_PASSED;
 }
 
 static enum s3_error check_digest(struct body *b, struct s3_failure *why)

@@ -14,6 +14,7 @@
 #include "gateway/reply.h"
 #include "io/loop.h"
 #include "net/client/client.h"
+#include "net/http/pipe.h"
 
 struct forward {
     struct gateway *gateway;
@@ -25,7 +26,6 @@ struct forward {
     unsigned hops;
     struct bpipe *upload; /* NULL: there is nothing to send */
     uint64_t sent;        /* bytes of the object that are in the pipe */
-    size_t ready;         /* bytes that body_next() has given and the pipe not taken */
     char last;            /* the last byte of the object */
     bool is_unwanted;     /* the target takes no more: its answer is the reply */
     pthread_mutex_t lock; /* of what follows; nothing that waits is called under it */
@@ -63,6 +63,15 @@ static void reply_if_due(struct forward *f, bool in_http_thread)
 static bool is_read(const struct forward *f)
 {
     return f->plan.method == HTTP_GET || f->plan.method == HTTP_HEAD;
+}
+
+/* Of this target's own reply they are there already. */
+void forward_reply_bytes(struct http_request *req, int status, const struct forward_reply *r)
+{
+    if (r->download != NULL)
+        http_reply_pipe(req, status, r->length, r->download);
+    else
+        http_reply_as_it_is(req, status);
 }
 
 /* --- the target's side, in the loop's thread -------------------------------------------------- */
@@ -159,9 +168,10 @@ static bool is_answered(struct forward *f)
     return answered;
 }
 
-/* Bytes of the object into the pipe, but for the last one.  As bpipe_try_write(). */
-static ssize_t put_bytes(struct forward *f, const char *data, size_t len)
+/* Bytes of the object into the pipe, but for the last one. */
+static ssize_t put_bytes(void *ctx, const char *data, size_t len)
 {
+    struct forward *f = ctx;
     uint64_t before_last = body_length(f->plan.body) - 1 - f->sent;
     if (before_last == 0) {
         f->last = data[0];
@@ -171,33 +181,20 @@ static ssize_t put_bytes(struct forward *f, const char *data, size_t len)
         bpipe_try_write(f->upload, data, len < before_last ? len : (size_t)before_last, NULL);
     if (taken > 0)
         f->sent += (uint64_t)taken;
-    return taken;
+    return taken == BPIPE_AGAIN ? BODY_SINK_FULL : taken < 0 ? BODY_SINK_CLOSED : taken;
 }
 
-/* How much was taken.  What is decoded and has no room in the pipe comes again. */
+/* How much was taken.  What has no room in the pipe comes again. */
 static size_t pass_on(struct forward *f, const char *data, size_t len)
 {
+    const struct body_sink pipe = {.put = put_bytes, .ctx = f};
     struct s3_failure why;
-    for (const char *at = data;;) {
-        size_t left = len - (size_t)(at - data);
-        const char *rest = at;
-        if (f->ready == 0 && body_next(f->plan.body, &rest, &left, &at, &f->ready, &why) != S3_OK) {
-            refuse_body(f, &why);
-            return len;
-        }
-        if (f->ready == 0)
-            return len;
-        ssize_t taken = put_bytes(f, at, f->ready);
-        if (taken == BPIPE_AGAIN)
-            return (size_t)(at - data);
-        f->is_unwanted = taken < 0;
-        if (f->is_unwanted)
-            return len;
-        at += taken;
-        f->ready -= (size_t)taken;
-        if ((size_t)(at - data) == len)
-            return len;
-    }
+    size_t taken;
+    enum body_outcome o = body_pass(f->plan.body, &pipe, data, len, &taken, &why);
+    f->is_unwanted = o == BODY_UNWANTED;
+    if (o == BODY_WRONG)
+        refuse_body(f, &why);
+    return taken;
 }
 
 static size_t body_data(struct http_request *req, void *ctx, const char *data, size_t len)
@@ -355,6 +352,25 @@ static void begin(struct forward *f, struct http_request *req)
         begin_body(f, req);
 }
 
+static void forward_refuse(struct http_request *req, const struct forward_plan *plan,
+                           const struct error *err)
+{
+    body_free(plan->body);
+    http_reply_error(req, err);
+}
+
+void forward_to(struct http_request *req, const struct gateway_call *call,
+                const struct forward_plan *plan, const char *url)
+{
+    struct error err = ERROR_INIT;
+    if (gateway_enter_forward(call->gateway)) {
+        begin(forward_new(req, call, plan, url), req);
+        return;
+    }
+    error_set(&err, E_OVERLOAD, "s3_forwards_max requests are under way");
+    forward_refuse(req, plan, &err);
+}
+
 void forward_start(struct http_request *req, const struct gateway_call *call,
                    const struct forward_plan *plan)
 {
@@ -364,13 +380,8 @@ void forward_start(struct http_request *req, const struct gateway_call *call,
                                        .bucket = call->s3.bucket,
                                        .key = call->s3.key,
                                        .range = plan->range};
-    if (target_call_url(req, call->gateway, &target, &url, &err) == 0 &&
-        !gateway_enter_forward(call->gateway))
-        error_set(&err, E_OVERLOAD, "s3_forwards_max requests are under way");
-    if (err.code == 0) {
-        begin(forward_new(req, call, plan, buf_str(&url)), req);
-        return;
-    }
-    body_free(plan->body);
-    http_reply_error(req, &err);
+    if (target_call_url(req, call->gateway, &target, &url, &err) == 0)
+        forward_to(req, call, plan, buf_str(&url));
+    else
+        forward_refuse(req, plan, &err);
 }

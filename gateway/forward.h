@@ -1,5 +1,5 @@
 /* A native call to the target of an object that carries an S3 request out, with body and reply as
- * streams.
+ * streams.  The target itself needs none of it (local.h).
  *
  *   client ── body ──▶ [upload pipe] ──▶ target ── reply ──▶ [download pipe] ──▶ client
  *                │
@@ -21,7 +21,7 @@ struct forward_reply {
     int status;
     int64_t length;                     /* of the body; -1: unknown */
     struct target_call_header *headers; /* or NULL */
-    struct bpipe *download;             /* the bytes of a GET */
+    struct bpipe *download;             /* the bytes of a GET; NULL: see forward_reply_bytes() */
 };
 
 struct forward_plan {
@@ -34,6 +34,12 @@ struct forward_plan {
                   const struct forward_reply *r);
 };
 
+/* In reply(): the bytes of the object follow the headers. */
+void forward_reply_bytes(struct http_request *req, int status, const struct forward_reply *r);
+
 /* From a handler's begin.  `plan` is copied. */
 void forward_start(struct http_request *req, const struct gateway_call *call,
                    const struct forward_plan *plan);
+/* The same at this URL of a target; in any thread where the request has no body. */
+void forward_to(struct http_request *req, const struct gateway_call *call,
+                const struct forward_plan *plan, const char *url);

@@ -44,6 +44,14 @@ struct gateway_handler {
                   const struct gateway_call *call); /* NULL ends a table */
 };
 
+/* A target's own handlers of native calls to objects (local.h). */
+struct gateway_local {
+    const char *id; /* the target's; NULL: this node is none */
+    void (*read)(struct http_request *req);
+    void (*write)(struct http_request *req);
+    void (*remove)(struct http_request *req);
+};
+
 struct gateway_config {
     const char *region;  /* the one that requests are signed for */
     const char *domains; /* "s3.example.org,…": buckets are names below them; or "" */
@@ -54,6 +62,7 @@ struct gateway_config {
      * changes later than proxies do.  NULL: it does not. */
     void (*renew)(void *ctx, const char *wanted, void (*fn)(void *arg), void *arg);
     void *ctx;
+    struct gateway_local local;
     /* For calls to other nodes (forward.h, proxy_call.h). */
     struct http_client *client;
     struct loop *loop;            /* the client's */

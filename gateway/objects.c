@@ -5,10 +5,9 @@
 
 #include "common/parse.h"
 #include "gateway/body.h"
-#include "gateway/forward.h"
+#include "gateway/local.h"
 #include "gateway/native_head.h"
 #include "gateway/reply.h"
-#include "net/http/pipe.h"
 
 #define PART_NUMBER "partNumber"
 
@@ -26,6 +25,16 @@ static void reply_failure(struct http_request *req, const struct forward_reply *
     if (r->err.code == E_RANGE && range != NULL)
         http_reply_header(req, "Content-Range", range);
     http_reply_error(req, &r->err);
+}
+
+/* Here, or by the target that acts for the object. */
+static void carry_out(struct http_request *req, const struct gateway_call *call,
+                      const struct forward_plan *plan)
+{
+    if (local_takes(call))
+        local_start(req, call, plan);
+    else
+        forward_start(req, call, plan);
 }
 
 /* --- GetObject, HeadObject -------------------------------------------------------------------- */
@@ -57,7 +66,7 @@ static void reply_read(struct http_request *req, const struct gateway_call *call
     if (r->err.code == E_NOT_MODIFIED)
         http_reply_empty(req, 304);
     else
-        http_reply_pipe(req, is_part ? 206 : r->status, r->length, r->download);
+        forward_reply_bytes(req, is_part ? 206 : r->status, r);
 }
 
 static enum s3_error check_version(const struct gateway_call *call, struct s3_failure *why)
@@ -117,7 +126,7 @@ void s3_get_object(struct http_request *req, const struct gateway_call *call)
         native_head_add(&head, "Range", range);
     const struct forward_plan plan = {
         .method = method, .headers = head.lines, .range = range, .reply = reply_read};
-    forward_start(req, call, &plan);
+    carry_out(req, call, &plan);
 }
 
 /* --- PutObject -------------------------------------------------------------------------------- */
@@ -152,7 +161,7 @@ void s3_put_object(struct http_request *req, const struct gateway_call *call)
         native_head_add(&head, "Content-MD5", md5);
     const struct forward_plan plan = {
         .method = HTTP_PUT, .headers = head.lines, .body = body, .reply = reply_stored};
-    forward_start(req, call, &plan);
+    carry_out(req, call, &plan);
 }
 
 /* --- DeleteObject ----------------------------------------------------------------------------- */
@@ -180,5 +189,5 @@ void s3_delete_object(struct http_request *req, const struct gateway_call *call)
     native_head_conditions_of_delete(&head, call);
     const struct forward_plan plan = {
         .method = HTTP_DELETE, .headers = head.lines, .reply = reply_deleted};
-    forward_start(req, call, &plan);
+    carry_out(req, call, &plan);
 }

@@ -8,6 +8,7 @@
 #include "target/node/member.h"
 #include "target/node/public_guard.h"
 #include "target/node/target.h"
+#include "target/http/object_routes.h"
 #include "target/s3/handlers.h"
 
 enum { CONTROL_THREADS = 2 };
@@ -85,6 +86,10 @@ static int start_gateway(struct target *t, struct error *err)
                                           .state = t->state,
                                           .renew = renew,
                                           .ctx = t,
+                                          .local = {.id = t->id,
+                                                    .read = object_read_begin,
+                                                    .write = object_write_begin,
+                                                    .remove = object_delete_begin},
                                           .client = t->data_client,
                                           .loop = t->data,
                                           .forwards_max = &t->params.s3_forwards_max,

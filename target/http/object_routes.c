@@ -91,7 +91,7 @@ static void serve_delete(struct object_call *call)
         call->path->remove(call);
 }
 
-static void delete_begin(struct http_request *req)
+void object_delete_begin(struct http_request *req)
 {
     object_call_run(req, serve_delete);
 }
@@ -222,7 +222,7 @@ const struct http_route object_routes[] = {
      .pattern = OBJECT_PATTERN,
      .nets = NET_PUBLIC,
      .right = RIGHT_DELETE,
-     .begin = delete_begin,
+     .begin = object_delete_begin,
      .summary = "Deletes an object: a tombstone takes its place.",
      .query = HTTP_PARAMETERS(FROM_PROXY),
      .body = "",

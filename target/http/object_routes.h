@@ -16,5 +16,6 @@ void object_hold_begin(
     struct http_request *req); /* the same from another target: of what is here */
 void object_read_serve(struct object_call *call);   /* GET, HEAD, admitted; any thread */
 void object_write_begin(struct http_request *req);  /* PUT: object_write.c */
+void object_delete_begin(struct http_request *req); /* DELETE */
 void object_rename_begin(struct http_request *req); /* POST: object_rename.c */
 void object_copy_begin(struct http_request *req);   /* PUT from another target: the same */

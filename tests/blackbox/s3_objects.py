@@ -258,6 +258,34 @@ def test_more_requests_than_allowed_get_503(c):
     root_of(c).call("GET", "/b/slow").expect(200)
 
 
+def key_of(c, owner):
+    return next(k for k in map("k{}".format, range(100)) if c.owner("b", k) == owner)
+
+
+def test_a_target_calls_nobody_for_its_own_objects(c):
+    own, other = key_of(c, "t1"), key_of(c, "t2")
+    limit = {"action": "setparam", "name": "s3_forwards_max"}
+    client = root_of(c, "t1")
+    connection = begin_put(client, "/b/" + other, 2)
+    c.administer("PUT", "/v1/daemon", {**limit, "value": "1"}, "t1").expect(200)
+    wait_for(lambda: client.call("GET", "/b/" + other).status == 503, "the limit to be reached")
+    tag = client.call("PUT", "/b/" + own, DATA).expect(200).headers["ETag"]
+    got = client.call("GET", "/b/" + own).expect(200)
+    equal((got.body == DATA, got.headers["ETag"]), (True, tag), "the bytes and their tag")
+    equal([h for h in got.headers if h.lower().startswith("dfc-")], ["Dfc-Node"],
+          "native headers")
+    put_framed(client, own, DATA, s3ref.SIGNED_CHUNKS).expect(200)
+    equal(client.call("HEAD", "/b/" + own).expect(200).headers["Content-Length"],
+          str(len(DATA)), "length")
+    for _ in range(2):
+        client.call("DELETE", "/b/" + own).expect(204)
+    refused(client.call("GET", "/b/" + own), 404, "NoSuchKey")
+    connection.send(b"ab")
+    equal(connection.getresponse().status, 200, "status of the slow one")
+    connection.close()
+    c.administer("PUT", "/v1/daemon", {**limit, "value": "4096"}, "t1").expect(200)
+
+
 def test_a_target_that_dies_in_a_reply_cuts_the_connection(c):
     c.create("cut")
     root = root_of(c)
