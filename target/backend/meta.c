@@ -73,7 +73,7 @@ static bool is_twice(const char *pairs, size_t end, const char *wanted)
 static int check_pair(const char *name, const char *value, struct error *err)
 {
     bool is_encoding = strcmp(name, OBJECT_BACKEND_ENCODING) == 0;
-    bool is_md5 = strcmp(name, OBJECT_MD5) == 0; /* of an object that a job copies here */
+    bool is_of_bytes = strcmp(name, OBJECT_MD5) == 0 || strcmp(name, OBJECT_SUM) == 0;
     const struct own_meta *own = own_meta_find(name);
     if (own != NULL && own->is_kept)
         return error_set(err, E_UNSUPPORTED, "a bucket with a backend keeps no %s of an object",
@@ -81,7 +81,7 @@ static int check_pair(const char *name, const char *value, struct error *err)
     if (is_encoding && strlen(value) >= BACKEND_ENCODING_MAX)
         return error_set(err, E_INVALID, "Content-Encoding has more than %d characters",
                          BACKEND_ENCODING_MAX - 1);
-    if (is_ours(name) && !is_encoding && !is_md5)
+    if (is_ours(name) && !is_encoding && !is_of_bytes)
         return error_set(err, E_INVALID,
                          "user metadata '%s': in a bucket with a backend the name is the target's "
                          "own",

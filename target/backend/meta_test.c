@@ -41,7 +41,7 @@ static void what_is_refused(void **unused)
         {S3, PAIRS("backend-encoding\0\0"), E_INVALID},
         {S3, PAIRS("backend-encoding\0" SIXTY "xyz\0"), 0},
         {S3, PAIRS("backend-encoding\0" SIXTY "wxyz\0"), E_INVALID},
-        {S3, PAIRS("entity-md5\0x\0"), 0},
+        {S3, PAIRS("entity-md5\0x\0entity-sum\0CRC32\0"), 0},
         {S3, PAIRS("entity-cache-control\0no-cache\0"), E_UNSUPPORTED},
         {S3, PAIRS("backend-mine\0b\0source\0x\0"), 0},
         {"gs://b?auth=none", PAIRS("a\0b\0"), 0},

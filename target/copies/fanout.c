@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "io/bpipe.h"
+#include "s3/sum_text.h"
 #include "target/format/ec_manifest.h"
 #include "target/copies/object_copy.h"
 #include "target/copies/staged.h"
@@ -157,11 +158,14 @@ static void put_lines(struct header_lines *h, const struct fanout_spec *spec, co
     const struct attr a = {.meta = spec->meta, .meta_len = spec->meta_len};
     size_t pos = 0;
     const char *name, *value;
+    char sum[S3_SUM_TEXT_MAX];
     header_lines_add(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_STAGE);
     header_lines_printf(h, OBJECT_STAGE_HEADER ": %s", stage);
     header_lines_add(h, object_type_line(h->arena, spec->content_type));
     if (spec->md5)
         header_lines_add(h, OBJECT_STAGE_MD5_HEADER ": 1");
+    if (spec->sum != NULL)
+        header_lines_printf(h, OBJECT_STAGE_SUM_HEADER ": %s", s3_sum_text_print(spec->sum, sum));
     if (spec->slices != NULL)
         header_lines_printf(h, EC_MANIFEST_HEADER ": %s", spec->slices);
     while (attr_meta_next(&a, &pos, &name, &value))

@@ -23,6 +23,7 @@
 #include "target/format/attr.h"
 
 struct fanout;
+struct s3_sum_text;
 struct target;
 
 struct fanout_spec {
@@ -36,8 +37,9 @@ struct fanout_spec {
     const char *content_type;         /* or NULL */
     const char *meta;                 /* as attr's */
     size_t meta_len;
-    bool md5;           /* each of them computes OBJECT_MD5 */
-    const char *slices; /* NULL, or a manifest (ec_manifest.h): then no bytes come */
+    bool md5;                      /* each of them computes OBJECT_MD5 */
+    const struct s3_sum_text *sum; /* or NULL: each of them computes OBJECT_SUM */
+    const char *slices;            /* NULL, or a manifest (ec_manifest.h): then no bytes come */
     void (*resume)(void *arg);
     void *arg;
 };

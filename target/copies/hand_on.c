@@ -20,6 +20,7 @@
 #include "target/copies/commit.h"
 #include "target/copies/hand_next.h"
 #include "target/node/target.h"
+#include "target/store/own_meta.h"
 #include "target/node/write_path.h"
 
 #define HANDED_HEADER "Dfc-Handed-On"
@@ -32,14 +33,19 @@ static const char *const not_passed[] = {
     "Upgrade",    "Host",       "Content-Length",   "Expect", "X-Request-Id", HANDED_HEADER,
     NULL};
 
+/* Headers of the reply that are given on. */
+static const char *const given[] = {OBJECT_MD5_HEADER, OBJECT_SUM_HEADER, "Last-Modified"};
+
+enum { GIVEN = sizeof given / sizeof given[0], GIVEN_VALUE_MAX = 95 };
+
 struct handing {
     struct object_call *call;
     struct handed h;
     struct error why;
     struct bpipe *pipe; /* of the try under way, or NULL */
     sem_t over;
-    struct http_result result;      /* of the try … */
-    char md5[2 * CHECKSUM_MAX + 1]; /* … and its OBJECT_MD5_HEADER; "": none */
+    struct http_result result;              /* of the try … */
+    char given[GIVEN][GIVEN_VALUE_MAX + 1]; /* … and its headers of given[]; "": none */
     struct error err;
     bool in_doubt; /* it was sent, perhaps all of it, and no answer came */
 };
@@ -109,11 +115,13 @@ static enum hand_next attempt_decide(const struct object_call *call, struct atte
     return next;
 }
 
-static void keep_md5(void *arg, const struct http_head *head)
+static void keep_given(void *arg, const struct http_head *head)
 {
     struct handing *x = arg;
-    const char *md5 = head->header(head, OBJECT_MD5_HEADER);
-    snprintf(x->md5, sizeof x->md5, "%s", md5 != NULL ? md5 : "");
+    for (size_t i = 0; i < GIVEN; i++) {
+        const char *value = head->header(head, given[i]);
+        snprintf(x->given[i], sizeof x->given[i], "%s", value != NULL ? value : "");
+    }
 }
 
 static void answered(void *arg, struct http_result *r)
@@ -148,7 +156,7 @@ static int send_to(struct handing *x, const char *url, const char *const *lines)
                              .headers = lines,
                              .to_public = true,
                              .once = true,
-                             .on_head = keep_md5,
+                             .on_head = keep_given,
                              .request_id = http_request_id(x->call->req)};
     struct error ours = ERROR_INIT;
     if (x->h.size > 0) {
@@ -187,8 +195,10 @@ static void reply(const struct handing *x)
     if (x->result.status == 200) {
         if (x->result.etag[0] != '\0')
             http_reply_header(req, "ETag", x->result.etag);
-        if (x->md5[0] != '\0')
-            http_reply_header(req, OBJECT_MD5_HEADER, x->md5);
+        for (size_t i = 0; i < GIVEN; i++) {
+            if (x->given[i][0] != '\0')
+                http_reply_header(req, given[i], x->given[i]);
+        }
         http_reply_data(req, 200, "application/json", x->result.body.data, x->result.body.len);
     } else {
         object_call_fail(x->call, "put", &err);

@@ -35,6 +35,8 @@
 #define OBJECT_STAGE_HEADER "Dfc-Stage"
 /* With it: the leader computes OBJECT_MD5, and so does the other owner. */
 #define OBJECT_STAGE_MD5_HEADER "Dfc-Stage-Md5"
+/* The same of OBJECT_SUM: which one. */
+#define OBJECT_STAGE_SUM_HEADER "Dfc-Stage-Sum"
 #define OBJECT_MODIFIED_HEADER "Dfc-Modified"   /* milliseconds since 1970 */
 #define OBJECT_TOMBSTONE_HEADER "Dfc-Tombstone" /* "true", or it is not there */
 #define OBJECT_PENDING_HEADER "Dfc-Pending"     /* the same: the backend does not have it yet */

@@ -463,6 +463,7 @@ int copies_begin_put(struct object_call *call, const struct object_put_spec *put
                                      .meta = put->meta,
                                      .meta_len = put->meta_len,
                                      .md5 = put->md5 != NULL,
+                                     .sum = put->sum,
                                      .resume = resume,
                                      .arg = call->req};
     *fanout = fanout_new(&spec);

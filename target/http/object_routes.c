@@ -144,11 +144,12 @@ const struct http_route object_routes[] = {
      .begin = object_write_begin,
      .summary = "Stores an object.",
      .query = HTTP_PARAMETERS(FROM_PROXY),
-     .body = "the bytes; `Content-Type`, `Dfc-Checksum-Type` with `Dfc-Checksum-Value`, or "
-             "`Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
+     .body =
+         "the bytes; `Content-Type`, `Dfc-Sum`, `Dfc-Checksum-Type` with `Dfc-Checksum-Value`, or "
+         "`Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
      .reply =
          "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`; `ETag`, "
-         "`Last-Modified`, `Dfc-Md5` (buckets with etag md5)",
+         "`Last-Modified`, `Dfc-Sum`, `Dfc-Md5` (buckets with etag md5)",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
                          "no_space quota_exceeded"},
     {.name = "object_copy",

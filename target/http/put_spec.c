@@ -7,6 +7,7 @@
 #include "target/format/ec_manifest.h"
 #include "target/node/reply.h"
 #include "target/copies/object_copy.h"
+#include "s3/sum_text.h"
 #include "target/node/target.h"
 #include "target/node/write_path.h"
 #include "target/store/own_meta.h"
@@ -202,17 +203,35 @@ static bool wants_md5(const struct object_call *call, const struct object_put_sp
     return call->put.kind == PUT_CLIENT && props->etag == ETAG_MD5 && props->backend == NULL;
 }
 
+/* *wanted: whether it is to be computed.  As wants_md5(), but in every bucket. */
+static int parse_sum(const struct object_call *call, struct s3_sum_text *out, bool *wanted,
+                     struct error *err)
+{
+    const char *header = call->put.kind == PUT_STAGE    ? OBJECT_STAGE_SUM_HEADER
+                         : call->put.kind == PUT_CLIENT ? OBJECT_SUM_HEADER
+                                                        : NULL;
+    const char *text = header != NULL ? http_header(call->req, header) : NULL;
+    *wanted = text != NULL && !call->put.passes;
+    if (text == NULL || s3_sum_text_parse(text, out))
+        return 0;
+    return error_set(err, E_INVALID, "%s: '%.64s' is no checksum of S3", header, text);
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 static int put_open_with(struct object_call *call, const struct meta *meta, struct write_parts *out,
                          struct error *err)
 {
     const struct http_request *req = call->req;
-    struct checksum_value sum;
+    struct checksum_value promised;
     const struct checksum_value *expect;
+    struct s3_sum_text sum;
+    bool wants_sum;
     if (http_header(req, "Content-Range") != NULL) /* kept, a part would pass for the whole */
         return error_set(err, E_INVALID, "PUT stores whole objects: no Content-Range");
-    int code = parse_expected(req, &sum, &expect, err);
+    int code = parse_expected(req, &promised, &expect, err);
+    if (code == 0)
+        code = parse_sum(call, &sum, &wants_sum, err);
     if (code != 0)
         return code;
     int64_t length = http_content_length(req);
@@ -238,6 +257,8 @@ static int put_open_with(struct object_call *call, const struct meta *meta, stru
         return code;
     if (wants_md5(call, &spec))
         spec.md5 = call->target->hashers;
+    if (wants_sum && spec.slices == NULL)
+        spec.sum = &sum;
     if ((code = claim_quota(call, spec.size, err)) != 0)
         return code;
     call->condition = spec.condition;

@@ -30,6 +30,14 @@ void object_reply_tags(const struct object_call *call, const struct attr *a, con
         http_reply_header(call->req, OBJECT_MD5_HEADER, md5);
 }
 
+/* GET and HEAD give it with the metadata. */
+static void reply_sum(const struct object_call *call, const struct attr *a)
+{
+    const char *sum = attr_meta_find(a, OBJECT_SUM);
+    if (sum != NULL)
+        http_reply_header(call->req, OBJECT_SUM_HEADER, sum);
+}
+
 json_t *object_reply_size(const struct attr *a)
 {
     char hex[2 * CHECKSUM_MAX + 1];
@@ -59,6 +67,7 @@ static void reply_kept(const struct object_call *call, const struct attr *a)
     object_call_etag(call, a, etag);
     put_kept(&text, a, version, etag);
     object_reply_tags(call, a, etag);
+    reply_sum(call, a);
     http_reply_header(call->req, "Last-Modified", clock_format_http(a->modified_ms / 1000, date));
     http_reply_data(call->req, 200, "application/json", text.data, text.len);
 }

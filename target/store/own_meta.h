@@ -5,6 +5,7 @@
  *   pair                      a client sends              and gets
  *   backend-encoding          Content-Encoding            the same
  *   entity-md5                Content-MD5, to compare     Dfc-Md5
+ *   entity-sum                Dfc-Sum                     the same
  *   entity-cache-control, …   Cache-Control, …            the same
  *
  * Pure. */
@@ -12,6 +13,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* S3's checksum of the bytes: "CRC32C:yZRlqg==".  In a PUT: compute and keep it, and compare it
+ * where a value follows the algorithm. */
+#define OBJECT_SUM_HEADER "Dfc-Sum"
 
 struct own_meta {
     const char *name;

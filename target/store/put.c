@@ -16,6 +16,7 @@
 #include "target/store/commit.h"
 #include "target/store/file_md5.h"
 #include "target/store/known.h"
+#include "target/store/put_sums.h"
 #include "target/store/tmp_file.h"
 
 enum {
@@ -34,10 +35,8 @@ struct object_put {
     uint64_t claimed; /* so far room was asked for … */
     bool allocated;   /* … and taken, more than may be written */
     uint64_t hollow;  /* how many bytes it has that do not come */
-    struct checksum *checksum;
-    struct checksum *checksum_expected; /* when its type is another one */
-    struct checksum_value expect;       /* type NONE: nothing was promised */
-    struct file_md5 *md5;               /* or NULL */
+    struct put_sums sums;
+    struct file_md5 *md5; /* or NULL */
     char *buffer;
     size_t buffer_size, buffered;
     struct direct direct; /* how they are written */
@@ -72,8 +71,7 @@ static void put_release(struct object_put *p)
 static void put_free(struct object_put *p)
 {
     put_release(p);
-    checksum_free(p->checksum);
-    checksum_free(p->checksum_expected);
+    put_sums_done(&p->sums);
     file_md5_unref(p->md5);
     arena_free(p->texts);
     free(p);
@@ -110,7 +108,7 @@ static bool is_better(const struct object_put *p, const struct stored *cur)
         return false;
     if (!p->finished) {
         a.size = p->size;
-        a.checksum = p->expect;
+        a.checksum = p->sums.expect;
     }
     int content =
         a.slices != NULL || cur->attr.slices != NULL
@@ -204,16 +202,6 @@ static void put_copy_spec(struct object_put *p, const struct object_put_spec *sp
     p->unread = spec->unread;
     p->condition = spec->condition;
     p->size = spec->size;
-}
-
-static void put_start_checksums(struct object_put *p, const struct object_put_spec *spec)
-{
-    p->checksum = checksum_new(spec->checksum);
-    if (spec->expect == NULL)
-        return;
-    p->expect = *spec->expect;
-    if (p->expect.type != spec->checksum)
-        p->checksum_expected = checksum_new(p->expect.type);
 }
 
 static bool put_is_announced(const struct object_put *p)
@@ -318,7 +306,7 @@ int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
     struct object_put *p = xcalloc(1, sizeof *p);
     p->commit.fd = -1;
     put_copy_spec(p, spec);
-    put_start_checksums(p, spec);
+    put_sums_begin(&p->sums, spec);
     int code = object_place_set(&p->commit.place, s, spec->bucket_id, p->commit.attr.name, err);
     if (code == 0)
         code = put_begin_steps(p, err);
@@ -418,9 +406,7 @@ int object_put_write(struct object_put *p, const void *data, size_t len, struct 
     int code = put_takes_room(p) && len > 0 ? put_claim(p, p->written - 1, err) : 0;
     if (code != 0)
         return code;
-    checksum_update(p->checksum, data, len);
-    if (p->checksum_expected != NULL)
-        checksum_update(p->checksum_expected, data, len);
+    put_sums_update(&p->sums, data, len);
     return put_store(p, data, len, err);
 }
 
@@ -447,22 +433,14 @@ int object_put_share(struct object_put *p, int *fd, struct reader **reader, stru
 static int put_check_sum(struct object_put *p, struct error *err)
 {
     if (p->hollow > 0) { /* of bytes that others have */
-        p->commit.attr.checksum = p->expect;
+        p->commit.attr.checksum = p->sums.expect;
         return 0;
     }
-    struct checksum_value got = {.type = CHECKSUM_NONE};
-    checksum_final(p->checksum, &p->commit.attr.checksum);
-    if (p->checksum_expected != NULL)
-        checksum_final(p->checksum_expected, &got);
-    else
-        got = p->commit.attr.checksum;
-    if (p->expect.type == CHECKSUM_NONE || checksum_equal(&got, &p->expect))
-        return 0;
-    char want_hex[2 * CHECKSUM_MAX + 1], got_hex[2 * CHECKSUM_MAX + 1];
-    checksum_hex(&p->expect, want_hex);
-    checksum_hex(&got, got_hex);
-    return error_set(err, E_CHECKSUM, "%s of the %llu bytes is %s, not %s", checksum_name(got.type),
-                     (unsigned long long)p->written, got_hex, want_hex);
+    char s3[S3_SUM_TEXT_MAX];
+    int code = put_sums_end(&p->sums, p->written, &p->commit.attr.checksum, s3, err);
+    if (code == 0 && s3[0] != '\0')
+        (void)object_put_tag(p, OBJECT_SUM, s3, NULL); /* as put_add_md5() */
+    return code;
 }
 
 void object_put_await_md5(struct object_put *p, void (*fn)(void *arg), void *arg)
