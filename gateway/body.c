@@ -5,7 +5,6 @@
 #include "common/mem.h"
 #include "common/parse.h"
 #include "s3/chunked.h"
-#include "s3/sum.h"
 
 #define PUT_MAX ((uint64_t)5 << 30)
 
@@ -115,6 +114,12 @@ void body_free(struct body *b)
 uint64_t body_length(const struct body *b)
 {
     return b->length;
+}
+
+bool body_sum(const struct body *b, struct s3_sum_text *out)
+{
+    *out = (struct s3_sum_text){.is_known = !b->asked.is_in_trailer, .value = b->asked.value};
+    return b->asked.is_asked;
 }
 
 /* --- the bytes -------------------------------------------------------------------------------- */

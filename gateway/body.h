@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "gateway/gateway.h"
+#include "s3/sum_text.h"
 
 struct body;
 
@@ -27,6 +28,9 @@ DEFINE_CLEANUP(struct body, body_free);
 
 /* Of the object. */
 uint64_t body_length(const struct body *b);
+/* The checksum that the request brings; its value is not known when it comes in a trailer.  False:
+ * it brings none. */
+bool body_sum(const struct body *b, struct s3_sum_text *out);
 /* Takes from *data until there are bytes to give, which *out points at, within what was given;
  * *out_len 0: all is taken.  An error is final. */
 enum s3_error body_next(struct body *b, const char **data, size_t *len, const char **out,

@@ -9,6 +9,7 @@
 #include "gateway/copy.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "access/guard.h"
 #include "common/clock.h"
@@ -28,7 +29,9 @@ struct copy {
     struct http_request *req;      /* ends at any moment after its reply … */
     const struct gateway_call *s3; /* … and this with it */
     struct s3_copy_source source;
-    bool replaces; /* the metadata */
+    bool replaces;             /* the metadata */
+    bool wants_sum;            /* a checksum … */
+    enum s3_sum_type sum_type; /* … of this type */
     struct arena *arena;
     struct http_call read, write;
     struct bpipe *pipe;          /* NULL: there are no bytes */
@@ -49,18 +52,6 @@ static void copy_free(struct copy *c)
 
 /* --- the reply -------------------------------------------------------------------------------- */
 
-/* Without its quotes, as documents are given it. */
-static const char *stored_etag(struct copy *c)
-{
-    _cleanup_buf_ struct buf tag = BUF_INIT;
-    native_head_put_etag(c->stored, &tag);
-    char *text = arena_strdup(c->arena, buf_str(&tag));
-    if (tag.len < 2 || text[0] != '"' || text[tag.len - 1] != '"')
-        return text;
-    text[tag.len - 1] = '\0';
-    return text + 1;
-}
-
 /* The time of what only a backend has stored is not known here: it is now. */
 static int64_t stored_ms(const struct copy *c)
 {
@@ -74,7 +65,11 @@ static int64_t stored_ms(const struct copy *c)
 static void reply_copied(struct copy *c)
 {
     _cleanup_buf_ struct buf document = BUF_INIT;
-    const struct s3_copied copied = {.modified_ms = stored_ms(c), .etag = stored_etag(c)};
+    struct s3_object_sum sum = {.parts = 0};
+    bool has_sum = native_head_sum(c->stored, &sum.value);
+    const struct s3_copied copied = {.modified_ms = stored_ms(c),
+                                     .etag = native_head_bare_etag(c->stored, c->arena),
+                                     .sum = has_sum ? &sum : NULL};
     s3_copied_document(&copied, &document);
     gateway_reply_xml(c->req, &document);
 }
@@ -127,11 +122,22 @@ static void add_checksum(struct copy *c)
     native_head_add(&c->put_head, names[1], value);
 }
 
+/* S3's checksum: that of the source, or the one that the request wants. */
+static void add_sum(struct copy *c)
+{
+    struct s3_sum_text sum = {.is_known = native_head_sum(c->found, &sum.value)};
+    if (c->wants_sum && !(sum.is_known && sum.value.type == c->sum_type))
+        sum = (struct s3_sum_text){.value.type = c->sum_type};
+    if (sum.is_known || c->wants_sum)
+        native_head_add_sum(&c->put_head, &sum);
+}
+
 static void start_write(struct copy *c, int64_t length)
 {
     if (!c->replaces)
         native_head_content_of(&c->put_head, c->found);
     add_checksum(c);
+    add_sum(c);
     c->write.headers = c->put_head.lines;
     c->write.upload = length != 0 ? c->pipe : NULL;
     c->write.upload_length = length;
@@ -203,6 +209,20 @@ static enum s3_error read_directive(const struct gateway_call *call, const char 
     return s3_fail(why, S3_INVALID_ARGUMENT, "%s must be COPY or REPLACE", header);
 }
 
+static enum s3_error read_algorithm(struct copy *c, struct s3_failure *why)
+{
+    const char *text = s3_header(&c->s3->head, "x-amz-checksum-algorithm");
+    c->wants_sum = text != NULL;
+    for (c->sum_type = 0; text != NULL && c->sum_type < S3_SUM_TYPES; c->sum_type++) {
+        if (strcasecmp(text, s3_sum_algorithm(c->sum_type)) == 0)
+            return S3_OK;
+    }
+    return text == NULL
+               ? S3_OK
+               : s3_fail(why, S3_INVALID_REQUEST,
+                         "The algorithm %.64s in x-amz-checksum-algorithm is not known", text);
+}
+
 /* Content-MD5 and the like: of a body without bytes. */
 static enum s3_error check_body(struct http_request *req, const struct gateway_call *call,
                                 struct s3_failure *why)
@@ -234,7 +254,7 @@ static enum s3_error read_request(struct copy *c, struct s3_failure *why)
         (e = s3_copy_source_read(&call->head, http_arena(c->req), &c->source, why)) != S3_OK ||
         (e = read_directive(call, "x-amz-metadata-directive", &c->replaces, why)) != S3_OK ||
         (e = read_directive(call, "x-amz-tagging-directive", &replaces_tags, why)) != S3_OK ||
-        (e = native_head_check_kept(call, why)) != S3_OK)
+        (e = read_algorithm(c, why)) != S3_OK || (e = native_head_check_kept(call, why)) != S3_OK)
         return e;
     return check_self(c, why);
 }

@@ -7,6 +7,7 @@
 
 #define S3_META "x-amz-meta-"
 #define NATIVE_META "Dfc-Meta-"
+#define NATIVE_SUM "Dfc-Sum"
 
 enum { META_BYTES_MAX = 2048, LINES_FIRST = 16 };
 
@@ -164,6 +165,14 @@ static enum s3_error add_meta(struct native_head *h, const struct gateway_call *
     return S3_OK;
 }
 
+enum s3_error native_head_check_version(const struct gateway_call *call, struct s3_failure *why)
+{
+    const char *version = s3_query_get(&call->s3.query, "versionId");
+    if (version != NULL && strcmp(version, "null") != 0)
+        return s3_fail(why, S3_INVALID_ARGUMENT, "The only version of an object is 'null'");
+    return S3_OK;
+}
+
 enum s3_error native_head_check_kept(const struct gateway_call *call, struct s3_failure *why)
 {
     if (s3_header(&call->head, "x-amz-tagging") != NULL)
@@ -209,6 +218,43 @@ void native_head_put_etag(const struct target_call_header *headers, struct buf *
         buf_printf(out, "\"%s\"", md5);
     else if (native != NULL)
         etag_put_s3(native, out);
+}
+
+const char *native_head_bare_etag(const struct target_call_header *headers, struct arena *arena)
+{
+    _cleanup_buf_ struct buf tag = BUF_INIT;
+    native_head_put_etag(headers, &tag);
+    char *text = arena_strdup(arena, buf_str(&tag));
+    if (tag.len < 2 || text[0] != '"' || text[tag.len - 1] != '"')
+        return text;
+    text[tag.len - 1] = '\0';
+    return text + 1;
+}
+
+void native_head_add_sum(struct native_head *h, const struct s3_sum_text *sum)
+{
+    char text[S3_SUM_TEXT_MAX];
+    native_head_add(h, NATIVE_SUM, s3_sum_text_print(sum, text));
+}
+
+bool native_head_sum(const struct target_call_header *headers, struct s3_sum_value *out)
+{
+    const char *text = target_call_header(headers, NATIVE_SUM);
+    struct s3_sum_text sum;
+    bool is_one = text != NULL && s3_sum_text_parse(text, &sum) && sum.is_known;
+    if (is_one)
+        *out = sum.value;
+    return is_one;
+}
+
+void native_head_reply_sum(struct http_request *req, const struct target_call_header *headers)
+{
+    struct s3_sum_value sum;
+    char text[S3_SUM_BASE64_MAX];
+    if (!native_head_sum(headers, &sum))
+        return;
+    http_reply_header(req, s3_sum_header(sum.type), s3_sum_print(&sum, text));
+    http_reply_header(req, "x-amz-checksum-type", "FULL_OBJECT");
 }
 
 /* The query may replace these headers of the reply. */

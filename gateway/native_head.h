@@ -11,6 +11,7 @@
 
 #include "common/arena.h"
 #include "gateway/target_call.h"
+#include "s3/sum_text.h"
 
 /* "Name: value" lines of a native call. */
 struct native_head {
@@ -30,6 +31,8 @@ void native_head_conditions_of_delete(struct native_head *h, const struct gatewa
 /* x-amz-copy-source-if-*: of the object that is copied. */
 void native_head_conditions_of_source(struct native_head *h, const struct gateway_call *call);
 
+/* versionId: S3_INVALID_ARGUMENT, unless it is the only one of an object. */
+enum s3_error native_head_check_version(const struct gateway_call *call, struct s3_failure *why);
 /* What an object cannot keep yet is refused, not dropped: S3_NOT_IMPLEMENTED. */
 enum s3_error native_head_check_kept(const struct gateway_call *call, struct s3_failure *why);
 /* What the request says of the object that it stores: type, coding, user metadata.
@@ -45,5 +48,13 @@ void native_head_reply(struct http_request *req, const struct gateway_call *call
                        const struct target_call_header *headers);
 /* The object's entity tag, in quotes; nothing is appended where the reply has none. */
 void native_head_put_etag(const struct target_call_header *headers, struct buf *out);
+/* The same without quotes, as documents are given it: the arena's, or "". */
+const char *native_head_bare_etag(const struct target_call_header *headers, struct arena *arena);
+/* A checksum that the target computes, keeps, and compares if its value is known. */
+void native_head_add_sum(struct native_head *h, const struct s3_sum_text *sum);
+/* The object's checksum.  False: the reply has none. */
+bool native_head_sum(const struct target_call_header *headers, struct s3_sum_value *out);
+/* x-amz-checksum-… and its type; nothing where the reply has none. */
+void native_head_reply_sum(struct http_request *req, const struct target_call_header *headers);
 /* A parameter of the query that replaces a header; NULL: there is none. */
 const char *native_head_replaced(const struct gateway_call *call);

@@ -1,7 +1,7 @@
 #include "gateway/objects.h"
 
 #include <stdio.h>
-#include <string.h>
+#include <strings.h>
 
 #include "common/parse.h"
 #include "gateway/body.h"
@@ -54,6 +54,13 @@ static bool put_part(struct http_request *req, const struct gateway_call *call,
     return true;
 }
 
+/* It is that of all bytes. */
+static bool wants_sum(const struct gateway_call *call, const struct forward_reply *r)
+{
+    const char *mode = s3_header(&call->head, "x-amz-checksum-mode");
+    return r->status == 200 && mode != NULL && strcasecmp(mode, "ENABLED") == 0;
+}
+
 static void reply_read(struct http_request *req, const struct gateway_call *call,
                        const struct forward_reply *r)
 {
@@ -62,6 +69,8 @@ static void reply_read(struct http_request *req, const struct gateway_call *call
         return;
     }
     native_head_reply(req, call, r->headers);
+    if (wants_sum(call, r))
+        native_head_reply_sum(req, r->headers);
     bool is_part = put_part(req, call, r);
     if (r->err.code == E_NOT_MODIFIED)
         http_reply_empty(req, 304);
@@ -69,20 +78,12 @@ static void reply_read(struct http_request *req, const struct gateway_call *call
         forward_reply_bytes(req, is_part ? 206 : r->status, r);
 }
 
-static enum s3_error check_version(const struct gateway_call *call, struct s3_failure *why)
-{
-    const char *version = s3_query_get(&call->s3.query, "versionId");
-    if (version != NULL && strcmp(version, "null") != 0)
-        return s3_fail(why, S3_INVALID_ARGUMENT, "The only version of an object is 'null'");
-    return S3_OK;
-}
-
 /* Of a change: parameters that ask for less than the object, and that no operation is told by. */
 static enum s3_error check_whole(const struct gateway_call *call, struct s3_failure *why)
 {
     if (s3_query_get(&call->s3.query, PART_NUMBER) != NULL)
         return s3_fail(why, S3_NOT_IMPLEMENTED, "This server has no single parts");
-    return check_version(call, why);
+    return native_head_check_version(call, why);
 }
 
 static enum s3_error check_part(const struct gateway_call *call, struct s3_failure *why)
@@ -101,7 +102,7 @@ static enum s3_error check_part(const struct gateway_call *call, struct s3_failu
 static enum s3_error check_read(const struct gateway_call *call, struct s3_failure *why)
 {
     const char *replaced = native_head_replaced(call);
-    enum s3_error e = check_version(call, why);
+    enum s3_error e = native_head_check_version(call, why);
     if (e == S3_OK)
         e = check_part(call, why);
     if (e == S3_OK && call->credential.signing == S3_SIGNED_NOT && replaced != NULL)
@@ -140,6 +141,7 @@ static void reply_stored(struct http_request *req, const struct gateway_call *ca
         return;
     }
     reply_etag(req, r);
+    native_head_reply_sum(req, r->headers);
     http_reply_empty(req, 200);
 }
 
@@ -148,6 +150,7 @@ void s3_put_object(struct http_request *req, const struct gateway_call *call)
     struct native_head head;
     struct s3_failure why;
     struct body *body = NULL;
+    struct s3_sum_text sum;
     native_head_begin(&head, http_arena(req));
     native_head_conditions_of_write(&head, call);
     if (check_whole(call, &why) != S3_OK || native_head_check_kept(call, &why) != S3_OK ||
@@ -159,6 +162,8 @@ void s3_put_object(struct http_request *req, const struct gateway_call *call)
     const char *md5 = s3_header(&call->head, "Content-MD5"); /* the target compares it */
     if (md5 != NULL)
         native_head_add(&head, "Content-MD5", md5);
+    if (body_sum(body, &sum))
+        native_head_add_sum(&head, &sum);
     const struct forward_plan plan = {
         .method = HTTP_PUT, .headers = head.lines, .body = body, .reply = reply_stored};
     carry_out(req, call, &plan);

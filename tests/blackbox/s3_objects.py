@@ -124,11 +124,12 @@ def test_rights_hold_at_the_target_too(c):
 
 # --- what the request says of its body -------------------------------------------------------------
 
-def put_framed(client, key, data, payload, spoil=lambda body: body, headers=None, trailers=()):
+def put_framed(client, key, data, payload, spoil=lambda body: body, headers=None, trailers=(),
+               bucket="b"):
     """An aws-chunked PUT in chunks of 64 KiB."""
     time = time_text()
     chunks = [data[i:i + 65536] for i in range(0, len(data), 65536)]
-    path = client.prefix + "/b/" + key
+    path = f"{client.prefix}/{bucket}/{key}"
     head = {"x-amz-decoded-content-length": str(len(data)), "Content-Encoding": "aws-chunked",
             **(headers or {})}
     if trailers:

@@ -95,6 +95,27 @@ def test_copies(c):
                       CopySource={"Bucket": "b-p1", "Key": "none"}), "NoSuchKey", "no source")
 
 
+def test_checksums(c):
+    for node, s3 in each_node(c):
+        put = s3.put_object(Bucket="b-p1", Key=f"sum-{node}", Body=DATA, ChecksumAlgorithm="SHA256")
+        got = s3.get_object(Bucket="b-p1", Key=f"sum-{node}", ChecksumMode="ENABLED")
+        check(got["Body"].read() == DATA, "other bytes")
+        equal(got["ChecksumSHA256"], put["ChecksumSHA256"], "checksum")
+        seen = s3.get_object_attributes(Bucket="b-p1", Key=f"sum-{node}",
+                                        ObjectAttributes=["ETag", "Checksum", "ObjectSize"])
+        equal((seen["ETag"], seen["Checksum"]["ChecksumSHA256"], seen["ObjectSize"]),
+              (put["ETag"].strip('"'), put["ChecksumSHA256"], len(DATA)), "attributes")
+
+
+def test_headers_that_are_kept(c):
+    kept = {"CacheControl": "max-age=60", "ContentDisposition": "attachment; filename=a",
+            "ContentLanguage": "de", "ContentEncoding": "gzip"}
+    for node, s3 in each_node(c):
+        s3.put_object(Bucket="b-p1", Key=f"kept-{node}", Body=b"x", **kept)
+        got = s3.head_object(Bucket="b-p1", Key=f"kept-{node}")
+        equal({name: got.get(name) for name in kept}, kept, "what HeadObject says")
+
+
 def test_lists(c):
     names = [f"{d}/{i:02}" for d in "xy" for i in range(30)]
     first = client_at(c, "p1")
