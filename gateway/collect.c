@@ -2,8 +2,10 @@
 
 #include "common/arena.h"
 #include "common/buf.h"
+#include "common/checksum.h"
 #include "gateway/body.h"
 #include "gateway/reply.h"
+#include "s3/sum.h"
 
 struct collecting {
     const struct gateway_call *call;
@@ -48,13 +50,27 @@ static size_t take(struct http_request *req, void *ctx, const char *data, size_t
     return len;
 }
 
+/* The body's other digests are those that body_end() compares. */
+static enum s3_error check_md5(const struct collecting *c, struct s3_failure *why)
+{
+    struct checksum_value wanted, found;
+    enum s3_error e = s3_sum_content_md5(&c->call->head, &wanted, why);
+    if (e != S3_OK || wanted.type == CHECKSUM_NONE)
+        return e;
+    _cleanup_(checksum_freep)
+    struct checksum *sum = checksum_new(CHECKSUM_MD5);
+    checksum_update(sum, c->whole.data, c->whole.len);
+    checksum_final(sum, &found);
+    return checksum_equal(&wanted, &found) ? S3_OK : s3_fail(why, S3_BAD_DIGEST, NULL);
+}
+
 static void end(struct http_request *req, void *ctx)
 {
     struct collecting *c = ctx;
     struct s3_failure why;
     if (c->body == NULL)
         return;
-    if (body_end(c->body, &why) != S3_OK)
+    if (body_end(c->body, &why) != S3_OK || check_md5(c, &why) != S3_OK)
         refuse(req, c, &why);
     else
         c->fn(req, c->call, buf_str(&c->whole), c->whole.len);

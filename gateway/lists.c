@@ -108,6 +108,13 @@ static const char *last_of(const struct page *p)
     return strcmp(key, prefix) > 0 ? key : prefix;
 }
 
+static const char *next_of(const struct listing *l, const struct page *p)
+{
+    if (*p->next == '\0')
+        return NULL;
+    return l->asked.form == S3_LIST_V2 ? p->next : last_of(p);
+}
+
 static void reply_page(struct http_request *req, const struct gateway_call *call,
                        const struct listing *l, const struct page *p)
 {
@@ -120,9 +127,7 @@ static void reply_page(struct http_request *req, const struct gateway_call *call
                                  .entry_count = p->entry_count,
                                  .prefixes = p->prefixes,
                                  .prefix_count = p->prefix_count,
-                                 .next = *p->next == '\0' ? NULL
-                                         : l->asked.is_v2 ? p->next
-                                                          : last_of(p)};
+                                 .next = next_of(l, p)};
     s3_list_document(&l->asked, &list, &document);
     gateway_reply_xml(req, &document);
 }
@@ -180,12 +185,18 @@ static void ask(struct http_request *req, const struct gateway_call *call, struc
     proxy_call_start(req, call, &spec);
 }
 
+static enum s3_list_form form_of(enum s3_op_id op)
+{
+    if (op == S3_OP_ListObjectVersions)
+        return S3_LIST_VERSIONS;
+    return op == S3_OP_ListObjectsV2 ? S3_LIST_V2 : S3_LIST_V1;
+}
+
 void s3_list_objects(struct http_request *req, const struct gateway_call *call)
 {
     struct listing *l = arena_alloc(http_arena(req), sizeof *l);
     struct s3_failure why;
-    bool is_v2 = call->s3.op == S3_OP_ListObjectsV2;
-    if (s3_list_ask(&call->s3.query, is_v2, &l->asked, &why) != S3_OK) {
+    if (s3_list_ask(&call->s3.query, form_of(call->s3.op), &l->asked, &why) != S3_OK) {
         gateway_fail(req, &why);
         return;
     }

@@ -142,7 +142,9 @@ static enum s3_error read_document(struct sent *s)
         return s3_lifecycle_parse(body, s->body.len, s->arena, &out.lifecycle, NULL);
     case S3_OP_ListObjects:
     case S3_OP_ListObjectsV2:
-        return s3_list_ask(&s->call.query, s->call.op == S3_OP_ListObjectsV2, &out.list, NULL);
+        return s3_list_ask(&s->call.query,
+                           s->call.op == S3_OP_ListObjectsV2 ? S3_LIST_V2 : S3_LIST_V1, &out.list,
+                           NULL);
     default:
         return S3_OK;
     }

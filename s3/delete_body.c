@@ -43,6 +43,10 @@ static enum s3_error take_version(void *ctx, const char *text, struct s3_failure
 static enum s3_error take_etag(void *ctx, const char *text, struct s3_failure *why)
 {
     struct reading *r = ctx;
+    for (const char *c = text; *c != '\0'; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return s3_fail(why, S3_MALFORMED_XML, "An <ETag> has a control character");
+    }
     return set(r, &r->now.etag, text, why);
 }
 

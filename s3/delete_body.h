@@ -12,7 +12,7 @@ enum { S3_DELETE_MAX = 1000 };
 struct s3_delete_key {
     const char *key;
     const char *version; /* NULL: none was given, as below */
-    const char *etag;    /* the object is deleted only while it has this entity tag */
+    const char *etag;    /* the object is deleted only while it has this entity tag; printable */
 };
 
 struct s3_delete {

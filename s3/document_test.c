@@ -53,6 +53,7 @@ static void deletes_that_are_refused(void **unused)
         {DELETE("<Object><Key>a</Key><Kay>b</Kay></Object>"), S3_MALFORMED_XML},
         {DELETE("<Key>a</Key>"), S3_MALFORMED_XML},
         {DELETE("<Object><ETag>e</ETag></Object>"), S3_MALFORMED_XML},
+        {DELETE("<Object><Key>a</Key><ETag>e&#13;&#10;Range: x</ETag></Object>"), S3_MALFORMED_XML},
         {DELETE("<Object><Key>a</Key><If><ETag>e</ETag></If></Object>"), S3_MALFORMED_XML},
         {DELETE("<Object><Key><Key>a</Key></Key></Object>"), S3_MALFORMED_XML},
         {DELETE("<Quiet>maybe</Quiet><Object><Key>a</Key></Object>"), S3_MALFORMED_XML},

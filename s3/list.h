@@ -1,5 +1,5 @@
-/* ListObjects and ListObjectsV2: what a request asks for, and the document of the reply; and the
- * list of buckets.  Pure. */
+/* ListObjects, ListObjectsV2 and ListObjectVersions: what a request asks for, and the document of
+ * the reply; and the list of buckets.  An object has one version, "null".  Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,17 +11,22 @@
 
 enum { S3_LIST_KEYS_MAX = 1000 };
 
+enum s3_list_form { S3_LIST_V1, S3_LIST_V2, S3_LIST_VERSIONS };
+
 struct s3_list_asked {
+    enum s3_list_form form;
     const char *prefix, *delimiter; /* "": none */
-    const char *after;              /* marker, or start-after; "": none */
+    const char *after;              /* marker, start-after or key-marker; "": none */
     const char *token;              /* continuation-token; NULL: none */
+    const char *version;            /* version-id-marker; NULL: none */
     unsigned max_keys;              /* 0 to S3_LIST_KEYS_MAX */
-    bool is_v2, is_url_encoded, with_owner;
+    bool is_url_encoded, with_owner;
 };
 
-/* S3_INVALID_ARGUMENT: max-keys is no number, or the encoding is not "url". */
-enum s3_error s3_list_ask(const struct s3_query *q, bool is_v2, struct s3_list_asked *out,
-                          struct s3_failure *why);
+/* S3_INVALID_ARGUMENT: max-keys is no number, the encoding is not "url", the version is not "null",
+ * or it has no key. */
+enum s3_error s3_list_ask(const struct s3_query *q, enum s3_list_form form,
+                          struct s3_list_asked *out, struct s3_failure *why);
 
 struct s3_list_entry {
     const char *key;
@@ -40,7 +45,7 @@ struct s3_list {
     const char *next; /* token or marker of the next page; NULL: this is the last */
 };
 
-/* <ListBucketResult> */
+/* <ListBucketResult>, or <ListVersionsResult>. */
 void s3_list_document(const struct s3_list_asked *asked, const struct s3_list *list,
                       struct buf *out);
 

@@ -9,11 +9,12 @@
     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<" root \
     " xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
 
-static enum s3_error ask(struct arena *a, const char *query, bool is_v2, struct s3_list_asked *out)
+static enum s3_error ask(struct arena *a, const char *query, enum s3_list_form form,
+                         struct s3_list_asked *out)
 {
     struct s3_query q;
     assert_int_equal(s3_query_parse(query, a, &q, NULL), S3_OK);
-    return s3_list_ask(&q, is_v2, out, NULL);
+    return s3_list_ask(&q, form, out, NULL);
 }
 
 static void what_requests_ask(void **unused)
@@ -21,29 +22,29 @@ static void what_requests_ask(void **unused)
     (void)unused;
     _cleanup_arena_ struct arena *a = arena_new(1024);
     struct s3_list_asked asked;
-    assert_int_equal(ask(a, "", false, &asked), S3_OK);
+    assert_int_equal(ask(a, "", S3_LIST_V1, &asked), S3_OK);
     assert_int_equal(asked.max_keys, 1000);
     assert_true(asked.with_owner && !asked.is_url_encoded && asked.token == NULL);
-    assert_int_equal(ask(a, "max-keys=2000&marker=m&prefix=a%20b&delimiter=/", false, &asked),
+    assert_int_equal(ask(a, "max-keys=2000&marker=m&prefix=a%20b&delimiter=/", S3_LIST_V1, &asked),
                      S3_OK);
     assert_int_equal(asked.max_keys, 1000);
     assert_string_equal(asked.after, "m");
     assert_string_equal(asked.prefix, "a b");
     assert_string_equal(asked.delimiter, "/");
-    assert_int_equal(
-        ask(a, "max-keys=0&start-after=s&continuation-token=t&encoding-type=url", true, &asked),
-        S3_OK);
+    assert_int_equal(ask(a, "max-keys=0&start-after=s&continuation-token=t&encoding-type=url",
+                         S3_LIST_V2, &asked),
+                     S3_OK);
     assert_int_equal(asked.max_keys, 0);
     assert_string_equal(asked.after, "s");
     assert_string_equal(asked.token, "t");
     assert_true(asked.is_url_encoded && !asked.with_owner);
-    assert_int_equal(ask(a, "fetch-owner=true", true, &asked), S3_OK);
+    assert_int_equal(ask(a, "fetch-owner=true", S3_LIST_V2, &asked), S3_OK);
     assert_true(asked.with_owner);
     static const char *const bad[] = {
         "max-keys=-1",         "max-keys=x",           "max-keys=",
         "max-keys=2147483648", "encoding-type=base64", "continuation-token="};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(ask(a, bad[i], true, &asked), S3_INVALID_ARGUMENT);
+        assert_int_equal(ask(a, bad[i], S3_LIST_V2, &asked), S3_INVALID_ARGUMENT);
 }
 
 static const struct s3_list_entry entries[] = {
@@ -64,7 +65,7 @@ static void a_page_of_version_1(void **unused)
     _cleanup_arena_ struct arena *a = arena_new(1024);
     _cleanup_buf_ struct buf out = BUF_INIT;
     struct s3_list_asked asked;
-    assert_int_equal(ask(a, "max-keys=2&delimiter=/", false, &asked), S3_OK);
+    assert_int_equal(ask(a, "max-keys=2&delimiter=/", S3_LIST_V1, &asked), S3_OK);
     s3_list_document(&asked, &page, &out);
     assert_string_equal(
         buf_str(&out),
@@ -86,9 +87,9 @@ static void a_page_of_version_2(void **unused)
     _cleanup_arena_ struct arena *a = arena_new(1024);
     _cleanup_buf_ struct buf out = BUF_INIT;
     struct s3_list_asked asked;
-    assert_int_equal(
-        ask(a, "prefix=%C3%A9/&encoding-type=url&continuation-token=t&start-after=s", true, &asked),
-        S3_OK);
+    assert_int_equal(ask(a, "prefix=%C3%A9/&encoding-type=url&continuation-token=t&start-after=s",
+                         S3_LIST_V2, &asked),
+                     S3_OK);
     s3_list_document(&asked, &page, &out);
     assert_string_equal(
         buf_str(&out),
@@ -104,6 +105,40 @@ static void a_page_of_version_2(void **unused)
                                  "<StorageClass>STANDARD</StorageClass></Contents>"
                                  "<CommonPrefixes><Prefix>p/</Prefix></CommonPrefixes>"
                                  "</ListBucketResult>");
+}
+
+static void a_page_of_versions(void **unused)
+{
+    (void)unused;
+    _cleanup_arena_ struct arena *a = arena_new(1024);
+    _cleanup_buf_ struct buf out = BUF_INIT;
+    struct s3_list_asked asked;
+    struct s3_list behind_key = page;
+    behind_key.next = entries[0].key;
+    assert_int_equal(ask(a, "key-marker=k&version-id-marker=null", S3_LIST_VERSIONS, &asked),
+                     S3_OK);
+    s3_list_document(&asked, &behind_key, &out);
+    assert_string_equal(
+        buf_str(&out),
+        HEAD("ListVersionsResult") "<Name>b</Name><Prefix></Prefix><MaxKeys>1000</MaxKeys>"
+                                   "<IsTruncated>true</IsTruncated><KeyMarker>k</KeyMarker>"
+                                   "<VersionIdMarker>null</VersionIdMarker>"
+                                   "<NextKeyMarker>a b&amp;&#x1;</NextKeyMarker>"
+                                   "<NextVersionIdMarker>null</NextVersionIdMarker>"
+                                   "<Version><Key>a b&amp;&#x1;</Key><VersionId>null</VersionId>"
+                                   "<IsLatest>true</IsLatest>"
+                                   "<LastModified>2013-05-24T00:00:00.007Z</LastModified>"
+                                   "<ETag>&quot;e-1&quot;</ETag><Size>5</Size>"
+                                   "<Owner><ID>id</ID><DisplayName>name</DisplayName></Owner>"
+                                   "<StorageClass>STANDARD</StorageClass></Version>"
+                                   "<CommonPrefixes><Prefix>p/</Prefix></CommonPrefixes>"
+                                   "</ListVersionsResult>");
+    buf_clear(&out);
+    s3_list_document(&asked, &page, &out); /* it ends with a prefix */
+    assert_null(strstr(buf_str(&out), "NextVersionIdMarker"));
+    static const char *const bad[] = {"version-id-marker=null", "key-marker=k&version-id-marker=1"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(ask(a, bad[i], S3_LIST_VERSIONS, &asked), S3_INVALID_ARGUMENT);
 }
 
 static void buckets(void **unused)
@@ -126,6 +161,7 @@ int main(void)
         cmocka_unit_test(what_requests_ask),
         cmocka_unit_test(a_page_of_version_1),
         cmocka_unit_test(a_page_of_version_2),
+        cmocka_unit_test(a_page_of_versions),
         cmocka_unit_test(buckets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 
 #include "gateway/buckets.h"
 #include "gateway/copy.h"
+#include "gateway/delete.h"
 #include "gateway/entry.h"
 #include "gateway/lists.h"
 #include "gateway/object_attributes.h"
@@ -9,8 +10,10 @@
 #include "proxy/primary/proxy.h"
 
 const struct gateway_handler proxy_s3_handlers[] = {
-    GATEWAY_BUCKET_HANDLERS,     GATEWAY_LIST_HANDLERS, GATEWAY_OBJECT_HANDLERS,
-    GATEWAY_ATTRIBUTES_HANDLERS, GATEWAY_COPY_HANDLERS, {.begin = NULL},
+    GATEWAY_BUCKET_HANDLERS, GATEWAY_LIST_HANDLERS,
+    GATEWAY_OBJECT_HANDLERS, GATEWAY_ATTRIBUTES_HANDLERS,
+    GATEWAY_COPY_HANDLERS,   GATEWAY_DELETE_HANDLERS,
+    {.begin = NULL},
 };
 
 static void s3_begin(struct http_request *req)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Buckets and lists by S3, through every node: names, owners, pages, delimiters, odd keys."""
 
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 import xml.etree.ElementTree as ElementTree
 
 from access_lib import GuardedCluster, make_user
-from lib import check, equal, main
+from lib import check, equal, in_parallel, main
 from s3_lib import NAMESPACE, S3, refused
 
 NODES = ("p1", "p2", "t1", "t3")
@@ -164,6 +164,70 @@ def test_odd_keys(c):
         equal(from_url, wanted, "keys, encoded")
         plain = s3.call("GET", "/odd").expect(200).body
         check(b"<Key>a&#x8;b</Key>" in plain, "a control character is no reference")
+
+
+def pages_of_versions(s3, bucket, size, pairs=()):
+    """All <Version> elements and prefixes, page by page."""
+    versions, prefixes, after = [], [], []
+    for _ in range(1000):
+        root = document(s3.call("GET", "/" + bucket,
+                                pairs=[("versions", ""), ("max-keys", str(size)), *pairs, *after]))
+        equal(root.tag, NAMESPACE + "ListVersionsResult", "root of the reply")
+        page = root.findall(NAMESPACE + "Version")
+        check(len(page) + len(prefixes_of(root)) <= size, "a page is too long")
+        versions += page
+        prefixes += prefixes_of(root)
+        if text_of(root, "IsTruncated") == "false":
+            return versions, prefixes
+        version = text_of(root, "NextVersionIdMarker")
+        after = [("key-marker", text_of(root, "NextKeyMarker"))]
+        after += [("version-id-marker", version)] if version else []
+    raise AssertionError("the list has no end")
+
+
+def test_each_object_has_one_version(c):
+    head = root_at(c, "t1").call("HEAD", "/paged/a/000").expect(200)
+    names = [f"{d}/{i:03}" for d in "abc" for i in range(20)] + ["z"]
+    for node, size in zip(NODES, (1, 7, 30, 1000)):
+        s3 = root_at(c, node)
+        versions, _ = pages_of_versions(s3, "paged", size)
+        equal([text_of(v, "Key") for v in versions], names, f"keys, pages of {size}")
+        equal({(text_of(v, "VersionId"), text_of(v, "IsLatest")) for v in versions},
+              {("null", "true")}, "version and latest")
+        equal((text_of(versions[0], "ETag"), text_of(versions[0], "Size")),
+              (head.headers["ETag"], "5"), "tag and size")
+        versions, prefixes = pages_of_versions(s3, "paged", size, [("delimiter", "/")])
+        equal(([text_of(v, "Key") for v in versions], prefixes), (["z"], ["a/", "b/", "c/"]),
+              f"with a delimiter, pages of {size}")
+    for pairs in ([("version-id-marker", "null")],
+                  [("key-marker", "a"), ("version-id-marker", "7")]):
+        refused(root_at(c, "p2").call("GET", "/paged", pairs=[("versions", ""), *pairs]), 400,
+                "InvalidArgument")
+
+
+def test_a_list_of_1001_keys_has_two_pages(c):
+    names = sorted([f"d{i % 7} +&/<{i:04}>\u00e9" for i in range(1000)] + ["z"],
+                   key=lambda n: n.encode())
+    c.create("wide")
+    in_parallel(lambda n: c.put("wide", n, b"").expect(200), names)
+    for node, is_v2 in (("p1", True), ("t2", False)):
+        s3 = root_at(c, node)
+        mode = [("list-type", "2")] if is_v2 else []
+        first = document(s3.call("GET", "/wide", pairs=[*mode, ("encoding-type", "url")]))
+        equal(([unquote(k) for k in keys_of(first)], text_of(first, "IsTruncated")),
+              (names[:1000], "true"), "the first page")
+        after = ("continuation-token", text_of(first, "NextContinuationToken")) if is_v2 else \
+            ("marker", unquote(text_of(first, "NextMarker")))
+        second = document(s3.call("GET", "/wide", pairs=[*mode, ("encoding-type", "url"), after]))
+        equal(([unquote(k) for k in keys_of(second)], text_of(second, "IsTruncated")),
+              (names[1000:], "false"), "the second page")
+    s3 = root_at(c, "t3")
+    many = document(s3.call("GET", "/wide", pairs=[("list-type", "2"), ("max-keys", "5000")]))
+    equal((len(keys_of(many)), text_of(many, "MaxKeys")), (1000, "1000"), "more than AWS gives")
+    equal(pages(s3, "wide", True, 1000, [("delimiter", "/"), ("encoding-type", "url")]),
+          (["z"], [quote(f"d{i} +&/") for i in range(7)]), "folders, encoded")
+    after = [("start-after", names[400])]
+    equal(pages(s3, "wide", True, 1000, after), (names[401:], []), "start-after")
 
 
 def test_bad_parameters(c):

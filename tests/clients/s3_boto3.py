@@ -142,9 +142,13 @@ def test_presigned_urls(c):
 def test_deletes(c):
     s3 = client_at(c, "t1")
     equal(code_of(s3.delete_bucket, Bucket="listed"), "BucketNotEmpty", "a bucket with objects")
-    for page in s3.get_paginator("list_objects_v2").paginate(Bucket="listed"):
-        for item in page["Contents"]:
-            s3.delete_object(Bucket="listed", Key=item["Key"])
+    names, one_by_one = [], s3.get_paginator("list_object_versions")
+    for page in one_by_one.paginate(Bucket="listed", PaginationConfig={"PageSize": 7}):
+        names += [{"Key": v["Key"], "VersionId": v["VersionId"]} for v in page["Versions"]]
+    s3.delete_object(Bucket="listed", Key=names[0]["Key"])
+    reply = s3.delete_objects(Bucket="listed", Delete={"Objects": names})
+    equal(([d["Key"] for d in reply["Deleted"]], reply.get("Errors")),
+          ([n["Key"] for n in names], None), "DeleteObjects")
     s3.delete_bucket(Bucket="listed")
     equal(code_of(s3.head_bucket, Bucket="listed"), "404", "HEAD of what was deleted")
 
