@@ -7,9 +7,8 @@ includes.
 Each line of the drawing that names folders is a row.  A folder includes itself and what stands in
 lower rows; never a sibling in its row, never what is above.  Rows above the line "the HTTP
 contract" are clients: of what is below that line they see common/ only, and dfcctl the engine
-sort/, which sorts files without a daemon, and the tables of CLIENTS_TABLES.  tests/ may include
-everything, and nobody includes
-tests/.
+sort/, which sorts files without a daemon, and the tables of CLIENTS_TABLES.  tests/ may
+include everything, and nobody includes tests/.
 
 A folder whose drawing stands under '## Rooms' has rooms: the drawing begins with the folder, and a
 room includes itself and what stands in lower rows.  Files of the folder itself wire all rooms;

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
 """Every name that a Python script of the tree uses is somewhere made: a test that fails in a branch
-which is
-seldom taken must not be the one that finds a misspelt name.
+which is seldom taken must not be the one that finds a misspelt name.
 
     names.py [ROOT]
 
 A name counts as made if the file binds it anywhere, in whatever function, or imports it; an import
-from a
-script beside it needs the name to be bound there."""
+from a script beside it needs the name to be bound there."""
 
 import ast
 import builtins

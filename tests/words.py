@@ -6,11 +6,9 @@ glossary.  So are messages, log lines and help texts: the string literals of C.
                                -v: the figures of each page
 
 A sentence has at most LONGEST words, and those of a page AVERAGE on average.  A sentence ends with
-a full stop,
-a question mark, an exclamation mark, or its paragraph, list item or cell of a table; cells do not
-count for the
-average.  A piece of `code` and a link are as many words as a reader sees.  Code blocks are not
-looked at.
+a full stop, a question mark, an exclamation mark, or its paragraph, list item or cell of a table;
+cells do not count for the average.  A piece of `code` and a link are as many words as a reader
+sees.  Code blocks are not looked at.
 INSTEAD has words that the glossary has others for, SAID those that messages avoid besides."""
 
 import glob
