@@ -141,6 +141,7 @@ static void start_write(struct copy *c, int64_t length)
     c->write.headers = c->put_head.lines;
     c->write.upload = length != 0 ? c->pipe : NULL;
     c->write.upload_length = length;
+    c->write.once = length == 0; /* with bytes it cannot be repeated anyway */
     c->running++;
     http_call_start(gateway_config_of(c->gateway)->client, &c->write, write_done, c);
 }
@@ -281,7 +282,7 @@ static enum s3_error set_calls(struct copy *c, struct s3_failure *why)
     const char *request_id = arena_strdup(c->arena, http_request_id(c->req));
     struct native_head get_head;
     c->read = (struct http_call){.method = HTTP_GET, .on_head = read_head};
-    c->write = (struct http_call){.method = HTTP_PUT, .on_head = write_head, .once = true};
+    c->write = (struct http_call){.method = HTTP_PUT, .on_head = write_head};
     c->read.to_public = c->write.to_public = true;
     c->read.request_id = c->write.request_id = request_id;
     native_head_begin(&get_head, c->arena);
