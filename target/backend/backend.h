@@ -157,6 +157,7 @@ struct backend_ops {
                 struct backend_page *out, struct error *err);
     const char *meta_prefix; /* of headers with user metadata; NULL: it has none */
     bool takes_meta;         /* … and takes it with what is written */
+    bool keeps_headers;      /* Cache-Control and its like, too (own_meta.h) */
     bool redirects;          /* are they followed? */
     bool bears_token;        /* asks with a token (google_token.h), unless it is public … */
     bool signs;              /* … and signs with keys (aws_temporary.h) */

@@ -35,5 +35,6 @@ const struct backend_ops backend_dfc = {
     .request = dfc_request,
     .sum = dfc_sum,
     .meta_prefix = "Dfc-Meta-",
+    .keeps_headers = true,
     .redirects = true,
 };

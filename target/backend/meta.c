@@ -29,6 +29,20 @@ bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **
     return false;
 }
 
+bool backend_meta_kept(const char *pairs, size_t len, size_t *pos, const char **name,
+                       const char **value)
+{
+    const struct attr all = {.meta = pairs, .meta_len = len};
+    while (attr_meta_next(&all, pos, name, value)) {
+        const struct own_meta *own = own_meta_find(*name);
+        if (own == NULL || !own->is_kept)
+            continue;
+        *name = own->sent;
+        return true;
+    }
+    return false;
+}
+
 const char *backend_meta_encoding(const char *pairs, size_t len)
 {
     const struct attr all = {.meta = pairs, .meta_len = len};
@@ -70,18 +84,19 @@ static bool is_twice(const char *pairs, size_t end, const char *wanted)
     return false;
 }
 
-static int check_pair(const char *name, const char *value, struct error *err)
+static int check_pair(const struct backend_ops *ops, const char *name, const char *value,
+                      struct error *err)
 {
     bool is_encoding = strcmp(name, OBJECT_BACKEND_ENCODING) == 0;
     bool is_of_bytes = strcmp(name, OBJECT_MD5) == 0 || strcmp(name, OBJECT_SUM) == 0;
     const struct own_meta *own = own_meta_find(name);
-    if (own != NULL && own->is_kept)
-        return error_set(err, E_UNSUPPORTED, "a bucket with a backend keeps no %s of an object",
-                         own->sent);
+    bool is_kept = own != NULL && own->is_kept;
+    if (is_kept && !ops->keeps_headers)
+        return error_set(err, E_UNSUPPORTED, "a backend of this kind is sent no %s", own->sent);
     if (is_encoding && strlen(value) >= BACKEND_ENCODING_MAX)
         return error_set(err, E_INVALID, "Content-Encoding has more than %d characters",
                          BACKEND_ENCODING_MAX - 1);
-    if (is_ours(name) && !is_encoding && !is_of_bytes)
+    if (is_ours(name) && !is_encoding && !is_of_bytes && !is_kept)
         return error_set(err, E_INVALID,
                          "user metadata '%s': in a bucket with a backend the name is the target's "
                          "own",
@@ -119,7 +134,7 @@ int backend_meta_check(const char *backend_url, const char *pairs, size_t len, s
                          "with a backend",
                          BACKEND_META_MAX);
     for (size_t pos = 0, at = 0; code == 0 && attr_meta_next(&all, &pos, &name, &value); at = pos) {
-        code = check_pair(name, value, err);
+        code = check_pair(backend_ops_of(spec.provider), name, value, err);
         if (code == 0 && is_twice(pairs, at, name))
             code = error_set(err, E_INVALID, "user metadata '%s' is there twice", name);
     }
@@ -138,28 +153,45 @@ void backend_meta_carry(const struct backend_facts *facts, struct buf *out)
 /* --- in --------------------------------------------------------------------------------------- */
 
 struct reading {
-    const char *prefix;
+    const struct backend_ops *ops;
     struct backend_facts *out;
 };
+
+static const char *user_pair(const struct backend_ops *ops, const char *header)
+{
+    size_t prefix = strlen(ops->meta_prefix);
+    bool is_user = strncasecmp(header, ops->meta_prefix, prefix) == 0 && header[prefix] != '\0';
+    return is_user ? header + prefix : NULL;
+}
+
+static const char *kept_pair(const struct backend_ops *ops, const char *header)
+{
+    for (const struct own_meta *own = own_metas; ops->keeps_headers && own->name != NULL; own++) {
+        if (own->is_kept && strcasecmp(own->given, header) == 0)
+            return own->name;
+    }
+    return NULL;
+}
 
 static void take_header(void *ctx, const char *header, const char *value)
 {
     const struct reading *r = ctx;
     struct backend_facts *out = r->out;
-    size_t prefix = strlen(r->prefix), value_size = strlen(value) + 1;
-    if (strncasecmp(header, r->prefix, prefix) != 0 || header[prefix] == '\0')
+    const char *kept = kept_pair(r->ops, header);
+    const char *pair = kept != NULL ? kept : user_pair(r->ops, header);
+    if (pair == NULL)
         return;
-    size_t name_size = strlen(header + prefix) + 1;
+    size_t name_size = strlen(pair) + 1, value_size = strlen(value) + 1;
     char *at = out->meta + out->meta_len;
     if (out->meta_lost || name_size + value_size > BACKEND_META_MAX - out->meta_len) {
         out->meta_lost = true;
         return;
     }
     for (size_t i = 0; i < name_size; i++) {
-        char c = header[prefix + i];
+        char c = pair[i];
         at[i] = c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
     }
-    if (is_ours(at))
+    if (kept == NULL && is_ours(at))
         return;
     memcpy(at + name_size, value, value_size);
     out->meta_len += name_size + value_size;
@@ -168,7 +200,7 @@ static void take_header(void *ctx, const char *header, const char *value)
 void backend_meta_read(const struct backend_ops *ops, const struct http_head *head,
                        struct backend_facts *out)
 {
-    struct reading r = {.prefix = ops->meta_prefix, .out = out};
+    struct reading r = {.ops = ops, .out = out};
     if (ops->meta_prefix == NULL)
         return;
     head->each_header(head, take_header, &r);

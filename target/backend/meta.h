@@ -20,6 +20,10 @@ bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **
 /* What the bytes are an encoding of (OBJECT_BACKEND_ENCODING): "gzip", which backends keep beside
  * the metadata and give again with the bytes; NULL: nothing. */
 const char *backend_meta_encoding(const char *pairs, size_t len);
+/* The next header that an object keeps, as `name` of a request and its value; as
+ * backend_meta_next(). */
+bool backend_meta_kept(const char *pairs, size_t len, size_t *pos, const char **name,
+                       const char **value);
 /* What a reply's head has of both, as pairs: for another object of the same bytes. */
 void backend_meta_carry(const struct backend_facts *facts, struct buf *out);
 /* E_UNSUPPORTED where the backend of this URL has no place for metadata; E_INVALID with what is

@@ -42,7 +42,8 @@ static void what_is_refused(void **unused)
         {S3, PAIRS("backend-encoding\0" SIXTY "xyz\0"), 0},
         {S3, PAIRS("backend-encoding\0" SIXTY "wxyz\0"), E_INVALID},
         {S3, PAIRS("entity-md5\0x\0entity-sum\0CRC32\0"), 0},
-        {S3, PAIRS("entity-cache-control\0no-cache\0"), E_UNSUPPORTED},
+        {S3, PAIRS("entity-cache-control\0no-cache\0"), 0},
+        {"gs://b?auth=none", PAIRS("entity-cache-control\0no-cache\0"), E_UNSUPPORTED},
         {S3, PAIRS("backend-mine\0b\0source\0x\0"), 0},
         {"gs://b?auth=none", PAIRS("a\0b\0"), 0},
         {"http://h/", PAIRS("a\0b\0"), E_UNSUPPORTED},
@@ -83,7 +84,8 @@ static void what_is_sent(void **unused)
 {
     (void)unused;
     static const char pairs[] =
-        "zz\0last\0backend-etag\0\"x\"\0backend-encoding\0gzip\0a-b\0first one\0";
+        "zz\0last\0backend-etag\0\"x\"\0backend-encoding\0gzip\0a-b\0first one\0"
+        "entity-expires\0soon\0entity-sum\0CRC32\0";
     const struct backend_write write = {
         .meta = pairs, .meta_len = sizeof pairs - 1, .part = 1, .upload_id = "u"};
     static const struct {
@@ -104,7 +106,9 @@ static void what_is_sent(void **unused)
         assert_int_equal(count_lines(&r, "x-amz-date;x-amz-meta-a-b;x-amz-meta-zz;x-amz-security-"),
                          rows[i].has);
         assert_int_equal(count_lines(&r, "content-encoding: gzip"), rows[i].has);
+        assert_int_equal(count_lines(&r, "Expires: soon"), rows[i].has);
         assert_int_equal(count_lines(&r, "backend-"), 0);
+        assert_int_equal(count_lines(&r, "entity-"), 0);
     }
 }
 
@@ -137,9 +141,10 @@ static void what_comes_back(void **unused)
     struct backend_facts f;
     read_pairs(&backend_s3,
                (const char *const[]){"ETag", "x", "X-Amz-Meta-Colour", "Blue", "x-amz-meta-", "no",
-                                     "x-amz-meta-backend-etag", "theirs", "x-amz-meta-b", "", NULL},
+                                     "x-amz-meta-backend-etag", "theirs", "x-amz-meta-b", "",
+                                     "x-amz-meta-entity-expires", "no", "Expires", "Soon", NULL},
                &f);
-    static const char want[] = "colour\0Blue\0b\0";
+    static const char want[] = "colour\0Blue\0b\0\0entity-expires\0Soon";
     assert_false(f.meta_lost);
     assert_int_equal(f.meta_len, sizeof want);
     assert_memory_equal(f.meta, want, sizeof want);

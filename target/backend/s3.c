@@ -14,6 +14,7 @@
 #include "target/backend/aws_keys.h"
 #include "target/backend/meta.h"
 #include "target/backend/s3_xml.h"
+#include "target/store/own_meta.h"
 
 #define META_PREFIX "x-amz-meta-"
 
@@ -258,6 +259,15 @@ static const char *encoding_of(const struct backend_ask *ask)
     return is_begun(ask) ? backend_meta_encoding(ask->write->meta, ask->write->meta_len) : NULL;
 }
 
+/* No signature has them. */
+static void add_kept(const struct backend_ask *ask, struct headers *h)
+{
+    const char *name, *value;
+    for (size_t pos = 0; is_begun(ask) && backend_meta_kept(ask->write->meta, ask->write->meta_len,
+                                                            &pos, &name, &value);)
+        add_line(h, name, value);
+}
+
 static int s3_request(const struct backend_spec *spec, const struct backend_ask *ask,
                       struct arena *a, struct backend_request *out, struct error *err)
 {
@@ -265,7 +275,8 @@ static int s3_request(const struct backend_spec *spec, const struct backend_ask 
     size_t meta = count_meta(ask);
     struct headers h = {.arena = a,
                         .named = arena_alloc(a, (SIGNED_MAX + meta) * sizeof(struct sigv4_header)),
-                        .lines = arena_alloc(a, (HEADERS_MAX + meta) * sizeof(char *))};
+                        .lines =
+                            arena_alloc(a, (HEADERS_MAX + OWN_METAS_MAX + meta) * sizeof(char *))};
     const char *body = ask->verb == BACKEND_PARTS_END ? s3_xml_parts(ask->write, a) : NULL;
     (void)err;
     add_signed_headers(spec, ask, &place, body, &h);
@@ -274,6 +285,7 @@ static int s3_request(const struct backend_spec *spec, const struct backend_ask 
         add_line(&h, "content-type", ask->write->content_type);
     if (encoding_of(ask) != NULL)
         add_line(&h, "content-encoding", encoding_of(ask));
+    add_kept(ask, &h);
     h.count += backend_ask_lines(ask, a, h.lines + h.count);
     *out = (struct backend_request){.url = arena_printf(a, "%s%s%s%s%s", place.scheme, place.host,
                                                         place.path, *place.query != '\0' ? "?" : "",
@@ -333,5 +345,6 @@ const struct backend_ops backend_s3 = {
     .page = s3_xml_page,
     .meta_prefix = META_PREFIX,
     .takes_meta = true,
+    .keeps_headers = true,
     .signs = true,
 };

@@ -4,7 +4,7 @@
 
 #include "target/store/object.h"
 
-const struct own_meta own_metas[] = {
+const struct own_meta own_metas[OWN_METAS_MAX] = {
     {OBJECT_BACKEND_ENCODING, "Content-Encoding", "Content-Encoding", false},
     {OBJECT_MD5, "Content-MD5", NULL, false},
     {OBJECT_SUM, OBJECT_SUM_HEADER, OBJECT_SUM_HEADER, false},

@@ -25,6 +25,8 @@ struct own_meta {
     bool is_kept;      /* a PUT's header is kept as it is */
 };
 
+enum { OWN_METAS_MAX = 8 };
+
 /* Ends with a row without a name. */
 extern const struct own_meta own_metas[];
 

@@ -153,6 +153,26 @@ def test_content_encoding(c):
                                                                      "Content-Encoding")
 
 
+KEPT = {"Cache-Control": "max-age=60", "Content-Disposition": 'attachment; filename="a"',
+        "Content-Language": "de", "Expires": "Mon, 01 Jan 2035 00:00:00 GMT"}
+
+
+def test_headers_that_are_kept(c):
+    """The backend has them, and gives them again, also those that somebody else has stored."""
+    for bucket in ("through", "back"):
+        for name, data in (("kept", b"kept"), ("kept-large", LARGE)):
+            c.object("PUT", bucket, name, data, {**KEPT, **META}).expect(200)
+        wait_for(lambda: metric(c, "dfc_back_waiting") == 0, "everything is uploaded")
+        S3.put("data", f"{bucket}/theirs", b"kept", KEPT)
+        equal(S3.meta("data", f"{bucket}/kept-large"), {**THERE, **KEPT}, "what the backend has")
+        evict(c, bucket)
+        for name in ("kept", "kept-large", "theirs"):
+            for method in ("HEAD", "GET", "GET"):
+                reply = c.object(method, bucket, name).expect(200)
+                equal({n: reply.headers.get(n) for n in KEPT}, KEPT, f"{method} of {bucket}/{name}")
+                check(not [n for n in reply.headers if "entity-" in n.lower()], "shown twice")
+
+
 def test_another_cluster(c):
     c.create("own")
     c.object("PUT", "own", "x", b"own", {"Content-Type": "text/x-mine", **META}).expect(200)

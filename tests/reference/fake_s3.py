@@ -66,10 +66,14 @@ EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 MODIFIED = 1_700_000_000
 
 
+KEPT = ("Cache-Control", "Content-Disposition", "Content-Language", "Expires")
+
+
 def meta_of(headers):
-    """User metadata, names in lower case."""
+    """User metadata, names in lower case; and the headers that an object keeps, by their names."""
     prefix = "x-amz-meta-"
-    return {n.lower()[len(prefix):]: v for n, v in headers.items() if n.lower().startswith(prefix)}
+    user = {n.lower()[len(prefix):]: v for n, v in headers.items() if n.lower().startswith(prefix)}
+    return {**user, **{n: headers[n] for n in KEPT if headers.get(n) is not None}}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -289,7 +293,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                          self.server.service.type_of(*self.server.service.locate(self)))
         self.send_header("Last-Modified", email.utils.formatdate(self.modified(fault), usegmt=True))
         for name, value in self.server.service.meta(*self.server.service.locate(self)).items():
-            self.send_header("x-amz-meta-" + name, value)
+            self.send_header(name if name in KEPT else "x-amz-meta-" + name, value)
         if "chunked" in fault:
             self.send_header("Transfer-Encoding", "chunked")
         elif "endless" in fault:
