@@ -39,15 +39,19 @@ static const char *tag_of(struct arena *arena, const char *native)
     return quoted ? arena_strndup(arena, text + 1, tag.len - 2) : arena_strdup(arena, text);
 }
 
-/* Of a name that only the backend has, its own. */
+/* The MD5 where the object has one; of a name that only the backend has, its own tag. */
 static int read_tag(struct arena *arena, json_t *item, const char **out, struct error *err)
 {
-    const char *version = NULL, *etag = NULL;
+    const char *version = NULL, *etag = NULL, *md5 = NULL;
     int code = json_need_str(item, "", "version", &version, err);
     if (code == 0)
         code = json_get_str(item, "", "etag", &etag, err);
     if (code == 0)
-        *out = tag_of(arena, arena_printf(arena, "\"%s\"", etag != NULL ? etag : version));
+        code = json_get_str(item, "", "md5", &md5, err);
+    if (code == 0)
+        *out = md5 != NULL
+                   ? md5
+                   : tag_of(arena, arena_printf(arena, "\"%s\"", etag != NULL ? etag : version));
     return code;
 }
 

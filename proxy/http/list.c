@@ -503,7 +503,8 @@ const struct http_route list_routes[] = {
                          {"cached", "true: only stored objects of a bucket with a backend"}),
      .body = "",
      .reply = "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", "
-              "\"modified_ms\"}], \"prefixes\": [\"a/\"], \"next\": \"\", \"incomplete\": "
+              "\"md5\" in a bucket with etag md5, \"modified_ms\"}], \"prefixes\": [\"a/\"], "
+              "\"next\": \"\", \"incomplete\": "
               "false}`; a name that only the backend has is `{\"name\", \"size\", \"version\": "
               "\"0.0.0\", "
               "\"etag\", \"modified_ms\", \"cached\": false}`",

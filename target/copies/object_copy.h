@@ -33,7 +33,7 @@
 #define OBJECT_COPY_HOLLOW "hollow" /* a move without its bytes (hollow.h) */
 #define OBJECT_COPY_STAGE "stage"   /* with Dfc-Stage */
 #define OBJECT_STAGE_HEADER "Dfc-Stage"
-/* With it: the leader computes OBJECT_MD5, and so does the other owner. */
+/* With it: the leader computes ATTR_MD5, and so does the other owner. */
 #define OBJECT_STAGE_MD5_HEADER "Dfc-Stage-Md5"
 /* The same of OBJECT_SUM: which one. */
 #define OBJECT_STAGE_SUM_HEADER "Dfc-Stage-Sum"

@@ -56,6 +56,10 @@ enum attr_flags {
     ATTR_PENDING = 128, /* a caller's, too: the bucket's backend does not have this yet (back.h) */
 };
 
+/* A pair of `meta`: the MD5 of the bytes, in hex, which is S3's entity tag.  Of what was written
+ * with a spec's `md5`; it stays with the bytes wherever they are copied. */
+#define ATTR_MD5 "entity-md5"
+
 struct attr {
     unsigned flags; /* those of enum attr_flags that are not the codec's own */
     const char *name;

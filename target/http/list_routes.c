@@ -93,7 +93,7 @@ static void put_version(struct buf *out, const struct version *v)
 }
 
 /* By hand: pages have thousands of these, and printf would be most of the work. */
-static void put_entry(struct buf *out, const struct list_entry *e)
+static void put_entry(struct buf *out, const struct list_entry *e, bool shows_md5)
 {
     char hex[2 * CHECKSUM_MAX + 1];
     checksum_hex(&e->record.checksum, hex);
@@ -107,20 +107,27 @@ static void put_entry(struct buf *out, const struct list_entry *e)
     buf_puts(out, checksum_name(e->record.checksum.type));
     PUT(out, "\",\"value\":\"");
     buf_puts(out, hex);
-    PUT(out, "\"},\"modified_ms\":");
+    PUT(out, "\"}");
+    if (shows_md5 && e->record.md5.type == CHECKSUM_MD5) {
+        checksum_hex(&e->record.md5, hex);
+        PUT(out, ",\"md5\":\"");
+        buf_puts(out, hex);
+        PUT(out, "\"");
+    }
+    PUT(out, ",\"modified_ms\":");
     put_u64(out, (uint64_t)e->record.modified_ms); /* never before 1970: index/record.h */
     if (e->record.tombstone)
         PUT(out, ",\"deleted\":true");
     buf_putc(out, '}');
 }
 
-static void put_page(struct buf *out, const struct list_page *page)
+static void put_page(struct buf *out, const struct list_page *page, bool shows_md5)
 {
     buf_puts(out, "{\"entries\":[");
     for (size_t i = 0; i < page->entry_count; i++) {
         if (i > 0)
             buf_putc(out, ',');
-        put_entry(out, &page->entries[i]);
+        put_entry(out, &page->entries[i], shows_md5);
     }
     buf_puts(out, "],\"prefixes\":[");
     for (size_t i = 0; i < page->prefix_count; i++) {
@@ -163,6 +170,14 @@ static int fill_page(struct target *t, struct list_request *list, struct list_pa
     return list_page(t->store, list, page, err);
 }
 
+/* A backend has entity tags of its own. */
+static bool has_backend(const struct target *t, uint64_t bucket_id)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
+    return b != NULL && b->props.backend != NULL;
+}
+
 static void reply_page(struct list_call *call)
 {
     struct target *t = http_user(call->req);
@@ -180,7 +195,7 @@ static void reply_page(struct list_call *call)
         return;
     }
     _cleanup_buf_ struct buf text = BUF_INIT;
-    put_page(&text, &page);
+    put_page(&text, &page, !has_backend(t, call->list.bucket_id));
     list_page_done(&page);
     http_reply_data(call->req, 200, "application/json", text.data, text.len);
 }
@@ -233,8 +248,9 @@ const struct http_route list_routes[] = {
                               {"tombstones", "true: they are entries with `deleted`, too"}),
      .body = "",
      .reply =
-         "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", \"modified_ms\"}], "
-         "\"prefixes\", \"next\", \"from\"}`; everything is greater than start_after; "
+         "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", \"md5\" where it is "
+         "known, \"modified_ms\"}], \"prefixes\", \"next\", \"from\"}`; everything is greater than "
+         "start_after; "
          "`next` is the start_after of the next page and `from`, where it is given, its from: a "
          "page ends early where many names in a row are not shown; the last page has neither",
      .errors = "invalid_argument invalid_name io_error not_ready stale_map"},

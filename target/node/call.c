@@ -211,7 +211,7 @@ void object_call_etag(const struct object_call *call, const struct attr *a,
 
 const char *object_call_md5(const struct object_call *call, const struct attr *a)
 {
-    return call->bucket->props.backend == NULL ? attr_meta_find(a, OBJECT_MD5) : NULL;
+    return call->bucket->props.backend == NULL ? attr_meta_find(a, ATTR_MD5) : NULL;
 }
 
 /* All tags that a condition may name. */

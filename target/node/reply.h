@@ -10,7 +10,7 @@ struct http_request;
 struct object_call;
 
 #define OBJECT_META_PREFIX "dfc-meta-"
-/* Beside the entity tag: the MD5 of the bytes, where there is one (OBJECT_MD5). */
+/* Beside the entity tag: the MD5 of the bytes, where there is one (ATTR_MD5). */
 #define OBJECT_MD5_HEADER "Dfc-Md5"
 
 /* Headers of user metadata that a client may send with one object: PUT refuses more.  Some clients

@@ -60,11 +60,18 @@ static bool same_text(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static bool same_record(const struct index_record *a, const struct index_record *b)
+/* Records of earlier builds have no MD5: only lists lack it. */
+static bool same_md5(const struct index_record *has, const struct index_record *wants)
 {
-    return a->size == b->size && a->tombstone == b->tombstone && a->pending == b->pending &&
-           a->modified_ms == b->modified_ms && version_compare(&a->version, &b->version) == 0 &&
-           checksum_equal(&a->checksum, &b->checksum) && same_text(a->job, b->job);
+    return has->md5.type == CHECKSUM_NONE || checksum_equal(&has->md5, &wants->md5);
+}
+
+static bool same_record(const struct index_record *has, const struct index_record *wants)
+{
+    return same_md5(has, wants) && has->size == wants->size && has->tombstone == wants->tombstone &&
+           has->pending == wants->pending && has->modified_ms == wants->modified_ms &&
+           version_compare(&has->version, &wants->version) == 0 &&
+           checksum_equal(&has->checksum, &wants->checksum) && same_text(has->job, wants->job);
 }
 
 /* An index that cannot be asked is told of once, for all of it. */

@@ -51,7 +51,7 @@ static void assert_md5(const char *name, const char *data, size_t len)
     checksum_free(md5);
     checksum_hex(&value, hex);
     assert_int_equal(object_head(fx.store, BUCKET, name, &o, NULL), 0);
-    assert_string_equal(attr_meta_find(&o.attr, OBJECT_MD5), hex);
+    assert_string_equal(attr_meta_find(&o.attr, ATTR_MD5), hex);
 }
 
 static struct pool *new_pool(size_t queue)
@@ -167,7 +167,7 @@ static void metadata_may_leave_it_no_room(void **unused)
     assert_int_equal(object_put_begin(fx.store, &spec, &p, NULL), 0);
     assert_int_equal(await_and_commit(p, NULL), 0);
     assert_int_equal(object_head(fx.store, BUCKET, "long", &o, NULL), 0);
-    assert_null(attr_meta_find(&o.attr, OBJECT_MD5));
+    assert_null(attr_meta_find(&o.attr, ATTR_MD5));
     assert_int_equal(o.attr.meta_len, sizeof meta);
     pool_free(threads);
 }

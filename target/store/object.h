@@ -113,10 +113,8 @@ int object_head(struct object_store *s, uint64_t bucket_id, const char *name, st
 /* Content-Encoding: of what the bytes are an encoding, as who put them, or their backend, has said.
  */
 #define OBJECT_BACKEND_ENCODING "backend-encoding"
-/* The MD5 of the bytes, in hex: the entity tag of S3.  Of what was written with a spec's `md5`; it
- * stays with the bytes wherever they are copied. */
-#define OBJECT_MD5 "entity-md5"
-/* S3's checksum of the bytes (s3/sum_text.h), of what was written with a spec's `sum`; the same. */
+/* S3's checksum of the bytes (s3/sum_text.h), of what was written with a spec's `sum`; it stays
+ * with the bytes wherever they are copied. */
 #define OBJECT_SUM "entity-sum"
 
 /* What a name has here, whatever it is; of hidden objects (but for their slices) and damaged ones
@@ -225,7 +223,7 @@ struct object_put_spec {
     bool pending;       /* the bucket's backend gets it later (back.h) */
     bool yields;        /* E_PRECONDITION over what is pending: it comes from the backend */
     bool unnamed;       /* a temporary file: it is never committed, and no rule is asked */
-    struct pool *md5;   /* or NULL: its threads compute OBJECT_MD5 (file_md5.h) */
+    struct pool *md5;   /* or NULL: its threads compute ATTR_MD5 (file_md5.h) */
     const struct s3_sum_text *sum; /* or NULL: OBJECT_SUM is computed, and must be this one */
     bool unread;                   /* nobody reads it soon: past the page cache (io/direct.h) */
 };

@@ -458,7 +458,7 @@ static int put_add_md5(struct object_put *p, struct error *err)
     char hex[2 * CHECKSUM_MAX + 1];
     int code = p->md5 != NULL ? file_md5_result(p->md5, hex, err) : 0;
     if (code == 0 && p->md5 != NULL)
-        (void)object_put_tag(p, OBJECT_MD5, hex, NULL);
+        (void)object_put_tag(p, ATTR_MD5, hex, NULL);
     return code;
 }
 

@@ -5,11 +5,12 @@ bytes on every way that they take.  The entity tag of the native API is the vers
 import hashlib
 import os
 import socket
+import xml.etree.ElementTree as ElementTree
 
 from copies import patient, setting, settled, wait_repaired
 from lib import SANITIZED, WAIT_SECONDS, Cluster, check, equal, main, wait_for
 from put_cut import temporary_files
-from s3_lib import S3, refused
+from s3_lib import NAMESPACE, S3, refused
 
 DATA = os.urandom(5 << 20)
 SIZES = (0, 1, 65535, 65536, 65537, 1 << 20, len(DATA))
@@ -33,6 +34,22 @@ def has_md5(c, bucket, name, body, **options):
         equal(s3(c).call(method, f"/{bucket}/{name}").expect(200).headers["ETag"],
               f'"{md5_of(body)}"', f"ETag of {method} {bucket}/{name}")
     check(c.get(bucket, name, **options).body == body, f"the bytes of {name}")
+
+
+def lists_agree(c, bucket):
+    """Lists of both interfaces show of each object what a read of it says; how many have an MD5."""
+    listed = c.get_json(f"/v1/objects/{bucket}")["entries"]
+    root = ElementTree.fromstring(s3(c, "t1").call("GET", "/" + bucket).expect(200).body)
+    tags = {e.findtext(NAMESPACE + "Key"): e.findtext(NAMESPACE + "ETag")
+            for e in root.findall(NAMESPACE + "Contents")}
+    equal(sorted(tags), [e["name"] for e in listed], "names")
+    for entry in listed:
+        name = entry["name"]
+        equal(entry.get("md5"), c.object("HEAD", bucket, name).expect(200).headers["Dfc-Md5"],
+              f"MD5 of {bucket}/{name} in a list")
+        equal(tags[name], s3(c).call("HEAD", f"/{bucket}/{name}").expect(200).headers["ETag"],
+              f"ETag of {bucket}/{name} in a list")
+    return sum("md5" in entry for entry in listed)
 
 
 def has_none(c, bucket, name):
@@ -72,6 +89,7 @@ def test_every_size_in_one_copy_and_in_two(c):
         pieces = [DATA[:100], DATA[100:200000]]
         c.object("PUT", bucket, "pieces", iter(pieces), node=c.owner(bucket, "pieces")).expect(200)
         has_md5(c, bucket, "pieces", DATA[:200000])
+        equal(lists_agree(c, bucket), len(SIZES) + 1, f"MD5s in the list of {bucket}")
 
 
 def test_s3_puts_have_it_and_conditions_name_it(c):
@@ -100,6 +118,7 @@ def test_a_fast_bucket_has_none_and_the_property_holds_for_later_objects(c):
     has_none(c, "fast", "before")
     rename(c, "fast", "before", "renamed")
     has_none(c, "fast", "renamed")
+    equal(lists_agree(c, "fast"), 1, "MD5s in the list")
 
 
 def test_objects_in_slices_have_none(c):
@@ -107,6 +126,7 @@ def test_objects_in_slices_have_none(c):
     c.put("sliced", "small", DATA[:1000]).expect(200)
     has_none(c, "sliced", "large")
     has_md5(c, "sliced", "small", DATA[:1000])
+    equal(lists_agree(c, "sliced"), 1, "MD5s in the list")
 
 
 def test_renames_and_copies_keep_it(c):
@@ -117,6 +137,14 @@ def test_renames_and_copies_keep_it(c):
     c.create("copied")
     copy_job(c, "one", "copied")
     has_md5(c, "copied", "new", DATA)
+    equal(lists_agree(c, "copied"), lists_agree(c, "one"), "MD5s in the lists")
+
+
+def test_an_index_that_is_built_again_has_it(c):
+    before = [lists_agree(c, bucket) for bucket in ("one", "two")]
+    for target in ("t1", "t2", "t3"):
+        equal(c.dfcctl("storage", "reindex", target, "--wait").returncode, 0, "the rebuild")
+    equal([lists_agree(c, bucket) for bucket in ("one", "two")], before, "MD5s in the lists")
 
 
 def test_the_name_is_the_targets_own(c):
@@ -157,6 +185,7 @@ def test_a_killed_target_has_the_tag_of_its_bytes(c):
         c.wait_node(owner, "active")
         reply = c.get("one", "killed").expect(200)
         equal(reply.headers["Dfc-Md5"], md5_of(reply.body), "Dfc-Md5")
+        lists_agree(c, "one")
 
 
 def test_the_other_owner_has_the_same(c):
@@ -179,6 +208,7 @@ def test_a_new_target_gets_it(c):
     for bucket in ("one", "two"):
         for size in SIZES:
             has_md5(c, bucket, f"o{size}", DATA[:size])
+        lists_agree(c, bucket)
     has_none(c, "fast", "renamed")
 
 
