@@ -63,7 +63,7 @@ run() {
     local log=$directory/meson-logs/testlog.json unsteady
     rm -f "$directory"/meson-logs/testlog*.json "$directory/meson-logs/again.json"
     meson test -C "$directory" --no-rebuild --list "$@" "${only[@]}" \
-        >"$directory/meson-logs/planned.txt" || fail "$directory/ has no test of: $* ${only[*]}"
+        >"$directory/meson-logs/testlog.planned" || fail "$directory/ has no test of: $* ${only[*]}"
     meson test -C "$directory" --no-rebuild --print-errorlogs --timeout-multiplier "$multiplier" \
         --num-processes "$jobs" "$@" "${only[@]}" || true
     logs+=("$log")

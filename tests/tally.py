@@ -7,8 +7,8 @@
 Says what failed and why, and what was skipped, and ends with the plain line
 "N passed, N failed, N skipped".
 A skip that ALLOWED_SKIPS does not list ("name  # reason" a line), a log that is missing and a run
-of no test at all are failures.  So is a test that planned.txt beside the log lists (test.sh has
-meson write it before a run) and the log does not have: meson itself was ended.
+of no test at all are failures.  So is a test that testlog.planned beside the log lists (test.sh
+has meson write it before a run) and the log does not have: meson itself was ended.
 
 --unsteady prints the names of tests that failed where a busy machine may be why: at most
 UNSTEADY_MAX of a log.  test.sh runs each twice more, alone; both runs, in again.json beside the
@@ -61,7 +61,7 @@ def results(path):
 
 def did_not_run(path):
     """The names of planned tests that the log does not have, each as often as it lacks it."""
-    planned = os.path.join(os.path.dirname(path), "planned.txt")
+    planned = os.path.splitext(path)[0] + ".planned"
     if not os.path.exists(planned):
         return []
     with open(planned, encoding="utf-8") as f:

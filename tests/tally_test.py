@@ -110,11 +110,15 @@ class Tally(unittest.TestCase):
             for names, wanted in ((["list"], (0, "1 passed, 0 failed, 0 skipped")),
                                   (["list", "list"], (1, "1 passed, 1 failed, 0 skipped")),
                                   (["a", "list", "b"], (1, "1 passed, 2 failed, 0 skipped"))):
-                with open(os.path.join(d, "planned.txt"), "w", encoding="utf-8") as f:
+                with open(os.path.join(d, "testlog.planned"), "w", encoding="utf-8") as f:
                     f.writelines(f"dfc:unit / {name}\n" for name in names)
                 with contextlib.redirect_stdout(io.StringIO()) as out:
                     status = tally.main(os.devnull, log)
                 self.assertEqual((status, out.getvalue().splitlines()[-1]), wanted, names)
+            alone = os.path.join(d, "long_a.json")  # of a run that has no plan
+            os.rename(log, alone)
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(tally.main(os.devnull, alone), 0)
 
     def test_nothing_is_not_success(self):
         self.assertEqual(self.run_tally({})[0], 1)

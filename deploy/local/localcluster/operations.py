@@ -44,8 +44,8 @@ def launch(layout, node, extra=()):
         if not layouts.port_is_free(layout.address, port):
             raise ClusterError(
                 f"port {port} of {node.name} is taken by another program: end that program, or "
-                "make the cluster anew on other ports (`cluster down --purge` removes it with its data, "
-                "then `cluster up --base-port N`)")
+                "make the cluster anew on other ports (`cluster down --purge` removes it with its "
+                "data, then `cluster up --base-port N`)")
     for path in layout.mountpath_dirs(node) if node.role == "target" else []:
         os.makedirs(path, exist_ok=True)
     os.makedirs(layout.node_dir(node), exist_ok=True)
