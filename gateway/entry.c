@@ -11,6 +11,7 @@
 #include "gateway/proxy_call.h"
 #include "gateway/reply.h"
 #include "gateway/signing_keys.h"
+#include "s3/copy_source.h"
 #include "s3/headers.h"
 
 /* --- the head --------------------------------------------------------------------------------- */
@@ -210,26 +211,48 @@ static void heard(struct http_request *req, const struct gateway_call *call, voi
         g->config.renew(g->config.ctx, state, renewed, arg);
 }
 
-static void ask_proxy(struct http_request *req, const struct gateway_call *call)
+static void ask_proxy(struct http_request *req, const struct gateway_call *call, const char *bucket)
 {
     struct renewal *r = arena_alloc(http_arena(req), sizeof *r);
     const struct proxy_call spec = {
-        .method = HTTP_GET, .bucket = call->s3.bucket, .rest = "/state", .done = heard, .arg = r};
+        .method = HTTP_GET, .bucket = bucket, .rest = "/state", .done = heard, .arg = r};
     *r = (struct renewal){req, call};
     proxy_call_start(req, call, &spec);
 }
 
-/* Its owner and grants are in the state, too: they are needed before the right is decided.  A
- * request with a body cannot wait here: its body must be taken at once (net/http/handler.h). */
-static bool needs_renewal(const struct gateway *g, const struct http_request *req,
-                          const struct gateway_call *call)
+/* A request with a body cannot wait here: its body must be taken at once (net/http/handler.h). */
+static bool may_wait(const struct http_request *req, const struct gateway_call *call)
 {
     enum http_method m = http_method(req);
-    bool has_body = m != HTTP_GET && m != HTTP_HEAD && m != HTTP_DELETE;
-    if (g->config.renew == NULL || has_body || *call->s3.bucket == '\0')
-        return false;
+    bool is_copy = call->s3.op == S3_OP_CopyObject && http_content_length(req) == 0;
+    return m == HTTP_GET || m == HTTP_HEAD || m == HTTP_DELETE || is_copy;
+}
+
+static bool is_unknown(const struct cluster_state *s, const char *bucket)
+{
+    return bucket != NULL && *bucket != '\0' && bmd_bucket(&s->bmd, bucket) == NULL;
+}
+
+/* The bucket that is copied from; NULL: nothing is copied, or the handler says what is wrong. */
+static const char *source_bucket(struct http_request *req, const struct gateway_call *call)
+{
+    struct s3_copy_source source;
+    bool is_copy = call->s3.op == S3_OP_CopyObject;
+    return is_copy && s3_copy_source_read(&call->head, http_arena(req), &source, NULL) == S3_OK
+               ? source.bucket
+               : NULL;
+}
+
+/* Its owner and grants are in the state, too: they are needed before the right is decided.  NULL:
+ * the request need not wait. */
+static const char *unknown_bucket(const struct gateway *g, struct http_request *req,
+                                  const struct gateway_call *call)
+{
+    if (g->config.renew == NULL || !may_wait(req, call))
+        return NULL;
     _cleanup_state_ const struct cluster_state *s = state_current(g->config.state);
-    return bmd_bucket(&s->bmd, call->s3.bucket) == NULL;
+    const char *source = source_bucket(req, call);
+    return is_unknown(s, call->s3.bucket) ? call->s3.bucket : is_unknown(s, source) ? source : NULL;
 }
 
 /* --- the beginning of a request --------------------------------------------------------------- */
@@ -254,9 +277,11 @@ void gateway_begin(struct gateway *g, struct http_request *req)
     http_reply_constant(req, gateway_error_form.id_header, http_request_id(req));
     if (identify(g, req, call, &why) != S3_OK) {
         gateway_fail(req, &why);
-    } else if (needs_renewal(g, req, call)) {
-        ask_proxy(req, call);
-    } else {
-        go_on(g, req, call);
+        return;
     }
+    const char *unknown = unknown_bucket(g, req, call);
+    if (unknown != NULL)
+        ask_proxy(req, call, unknown);
+    else
+        go_on(g, req, call);
 }

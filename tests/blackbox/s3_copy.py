@@ -53,6 +53,19 @@ def test_a_copy_at_any_node_has_bytes_and_metadata(c):
                 equal(got.headers[name], value, name)
 
 
+def test_buckets_that_a_target_has_not_heard_of(c):
+    """Each of the two, and none that exists nowhere."""
+    for i in range(5):
+        for node in c.targets():
+            c.create(f"from-{node}-{i}")
+            c.put(f"from-{node}-{i}", "o", b"x").expect(200)
+            c.create(f"to-{node}-{i}")
+            result(copy(root_of(c, node), f"/from-{node}-{i}/o", f"/b/new-{node}"))
+            result(copy(root_of(c, node), "/b/from 100", f"/to-{node}-{i}/o"))
+    refused(copy(root_of(c, "t1"), "/nothing/o", "/b/no"), 404, "NoSuchBucket")
+    refused(copy(root_of(c, "t1"), "/b/from 100", "/nothing/o"), 404, "NoSuchBucket")
+
+
 def test_the_time_is_that_of_the_object(c):
     _, time = result(copy(root_of(c), "/b/from 100", "/b/time"))
     got = root_of(c).call("GET", "/b", pairs=[("list-type", "2"), ("prefix", "time")]).expect(200)
