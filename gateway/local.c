@@ -175,3 +175,12 @@ void local_start(struct http_request *req, const struct gateway_call *call,
     }
     http_recast(req, &l->as);
 }
+
+void local_or_forward(struct http_request *req, const struct gateway_call *call,
+                      const struct forward_plan *plan)
+{
+    if (local_takes(call))
+        local_start(req, call, plan);
+    else
+        forward_start(req, call, plan);
+}

@@ -14,3 +14,6 @@ bool local_takes(const struct gateway_call *call);
 /* Then; otherwise as forward_start(). */
 void local_start(struct http_request *req, const struct gateway_call *call,
                  const struct forward_plan *plan);
+/* Here, or by the target that acts for the object. */
+void local_or_forward(struct http_request *req, const struct gateway_call *call,
+                      const struct forward_plan *plan);

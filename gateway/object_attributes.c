@@ -1,6 +1,6 @@
 #include "gateway/object_attributes.h"
 
-#include "gateway/forward.h"
+#include "gateway/local.h"
 #include "gateway/native_head.h"
 #include "gateway/reply.h"
 #include "s3/attributes.h"
@@ -44,5 +44,5 @@ void s3_object_attributes(struct http_request *req, const struct gateway_call *c
     native_head_begin(&head, http_arena(req));
     const struct forward_plan plan = {
         .method = HTTP_HEAD, .headers = head.lines, .reply = reply_attributes};
-    forward_start(req, call, &plan);
+    local_or_forward(req, call, &plan);
 }

@@ -27,16 +27,6 @@ static void reply_failure(struct http_request *req, const struct forward_reply *
     http_reply_error(req, &r->err);
 }
 
-/* Here, or by the target that acts for the object. */
-static void carry_out(struct http_request *req, const struct gateway_call *call,
-                      const struct forward_plan *plan)
-{
-    if (local_takes(call))
-        local_start(req, call, plan);
-    else
-        forward_start(req, call, plan);
-}
-
 /* --- GetObject, HeadObject -------------------------------------------------------------------- */
 
 /* The only part of an object is all of it: as of AWS, its reply is that to a range. */
@@ -127,7 +117,7 @@ void s3_get_object(struct http_request *req, const struct gateway_call *call)
         native_head_add(&head, "Range", range);
     const struct forward_plan plan = {
         .method = method, .headers = head.lines, .range = range, .reply = reply_read};
-    carry_out(req, call, &plan);
+    local_or_forward(req, call, &plan);
 }
 
 /* --- PutObject -------------------------------------------------------------------------------- */
@@ -166,7 +156,7 @@ void s3_put_object(struct http_request *req, const struct gateway_call *call)
         native_head_add_sum(&head, &sum);
     const struct forward_plan plan = {
         .method = HTTP_PUT, .headers = head.lines, .body = body, .reply = reply_stored};
-    carry_out(req, call, &plan);
+    local_or_forward(req, call, &plan);
 }
 
 /* --- DeleteObject ----------------------------------------------------------------------------- */
@@ -194,5 +184,5 @@ void s3_delete_object(struct http_request *req, const struct gateway_call *call)
     native_head_conditions_of_delete(&head, call);
     const struct forward_plan plan = {
         .method = HTTP_DELETE, .headers = head.lines, .reply = reply_deleted};
-    carry_out(req, call, &plan);
+    local_or_forward(req, call, &plan);
 }

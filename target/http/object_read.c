@@ -377,6 +377,8 @@ static int reply_object(struct object_call *call, const struct object *o, struct
     }
     if (code == 0 || code == E_NOT_MODIFIED)
         put_validators(call, a, etag);
+    if (code == E_NOT_MODIFIED)
+        object_reply_kept(call->req, a);
     if (code == E_RANGE)
         put_content_range(call->req, NULL, a->size);
     if (code != 0) {

@@ -22,6 +22,15 @@ void object_reply_meta(struct http_request *req, const struct attr *a, bool to_p
     }
 }
 
+void object_reply_kept(struct http_request *req, const struct attr *a)
+{
+    for (const struct own_meta *own = own_metas; own->name != NULL; own++) {
+        const char *value = own->is_kept ? attr_meta_find(a, own->name) : NULL;
+        if (value != NULL)
+            http_reply_header(req, own->given, value);
+    }
+}
+
 void object_reply_tags(const struct object_call *call, const struct attr *a, const char *etag)
 {
     const char *md5 = object_call_md5(call, a);

@@ -21,6 +21,8 @@ enum { OBJECT_META_PAIRS_MAX = 64 };
 /* `Dfc-Meta-*` of what the attribute has, and the headers of own_meta.h; to_peer: those pairs as
  * `Dfc-Meta-*`, too. */
 void object_reply_meta(struct http_request *req, const struct attr *a, bool to_peer);
+/* Cache-Control and its like alone, which a 304 has as well (RFC 9110 section 15.4.5). */
+void object_reply_kept(struct http_request *req, const struct attr *a);
 /* `ETag` and OBJECT_MD5_HEADER. */
 void object_reply_tags(const struct object_call *call, const struct attr *a, const char *etag);
 /* {"size", "checksum"}: a new reference. */

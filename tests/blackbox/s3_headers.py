@@ -29,6 +29,7 @@ def test_an_object_keeps_its_headers(c):
         c.create(bucket, **props)
         for node in NODES:
             client = root_of(c, node)
+            client.call("HEAD", "/" + bucket).expect(200)  # the node hears of it
             client.call("PUT", f"/{bucket}/{node}", DATA,
                         headers={**KEPT, "x-amz-meta-a": "b"}).expect(200)
             for method in ("GET", "HEAD"):
@@ -38,6 +39,10 @@ def test_an_object_keeps_its_headers(c):
                       ["x-amz-meta-a"], "user metadata")
             part = client.call("GET", f"/{bucket}/{node}", headers={"Range": "bytes=1-2"})
             equal(shown(part.expect(206)), KEPT, "headers of a range")
+            same = client.call("GET", f"/{bucket}/{node}",
+                               headers={"If-None-Match": got.headers["ETag"]}).expect(304)
+            equal((same.headers["Cache-Control"], same.headers["Expires"]),
+                  (KEPT["Cache-Control"], KEPT["Expires"]), "headers of a 304")
 
 
 def test_the_native_api_has_the_same_headers(c):

@@ -38,6 +38,7 @@ def test_a_checksum_in_a_header_is_kept(c):
         c.create(bucket, **props)
         for node, kind in zip(NODES * 2, TYPES):
             client, path = root_of(c, node), f"/{bucket}/{kind}"
+            client.call("HEAD", "/" + bucket).expect(200)  # the node hears of it
             put = client.call("PUT", path, DATA, headers={
                 PREFIX + kind: s3ref.sum_text(kind, DATA), "x-amz-meta-a": "b"}).expect(200)
             equal(sums_of(put), wanted(kind), f"{kind} in the reply to a PUT")
@@ -111,7 +112,11 @@ def test_both_owners_have_it(c):
 
 
 def test_attributes(c):
-    client = root_of(c, "t2")
+    for node in NODES:
+        check_attributes(root_of(c, node))
+
+
+def check_attributes(client):
     tag = client.call("HEAD", "/one/sha1").expect(200).headers["ETag"].strip('"')
     names = "ETag,Checksum,ObjectSize,StorageClass,ObjectParts"
     reply = client.call("GET", "/one/sha1", pairs=[("attributes", "")],
