@@ -1,62 +1,168 @@
 #!/usr/bin/env python3
-"""PUT of large objects into a bucket with etag md5 against one with etag fast, one target,
-interleaved.  See README.md for what each figure means."""
+"""S3 requests against native ones: at the target that leads the objects, and through a proxy that
+forwards them; PUT with etag md5 against fast; the memory of 256 streams.  One target, interleaved.
+See README.md for what each figure means."""
 
+import socket
 import sys
+import urllib.parse
 
 import benchlib
-from benchlib import MIB, load, log
+from benchlib import KIB, MIB, load, log
 from peers import Cluster
 
-SIZE = 16 * MIB
-FLOOR = 0.6  # of the requests/s of etag fast
+# name, mode, size, requests a round; the floors: of native's requests/s, local and forwarded
+ROWS = [
+    ("GET 1 KiB", "get", KIB, 20000, None, 0.4),
+    ("GET 1 MiB", "get", MIB, 1000, None, 0.55),
+    ("GET 16 MiB", "get", 16 * MIB, 100, None, 0.55),
+    ("PUT 1 KiB", "put", KIB, 5000, None, None),
+    ("PUT 16 MiB", "put", 16 * MIB, 32, None, None),
+]
+CPU_LIMIT = 2.5  # of native's CPU a request, both nodes together
+OBJECTS = 8
+MD5 = ("PUT 16 MiB, md5 / fast", 16 * MIB, 32, 0.6)
+STREAMS = 256
+UNSIGNED = "x-amz-content-sha256: UNSIGNED-PAYLOAD"
+SIDES = ("native", "local", "forwarded")
 
 
 class Bench:
     def __init__(self, args, cluster):
         self.args, self.cluster, self.places = args, cluster, 0
 
-    def put(self, etag, count):
-        """New names in a fresh bucket; the disk is quiet before."""
-        place = f"{etag}{self.places}"
+    def place(self, **props):
+        """→ a fresh bucket; the disk is quiet before."""
         self.places += 1
-        prefix = self.cluster.new_place(place, etag=etag)
-        self.cluster.put_first(prefix)
+        name = f"place{self.places}"
+        self.cluster.put_first(self.cluster.new_place(name, **props))
         benchlib.flush_disk(self.args.dir)
-        result = load(self.args.build, self.cluster.url, pid=self.cluster.pids(), mode="put",
-                      prefix=prefix + "o", size=SIZE, requests=count, duration="60s",
-                      connections=min(self.args.connections, count))
+        return name
+
+    def way(self, side, bucket):
+        """→ URL of the node that is asked, and the prefix of the bucket's objects there."""
+        if side == "native":
+            return self.cluster.url, f"/v1/objects/{bucket}/"
+        node = self.cluster.url if side == "local" else self.cluster.proxy["url"]
+        return node, f"/s3/{bucket}/"
+
+    def run(self, side, bucket, **options):
+        url, prefix = self.way(side, bucket)
+        paths = {"path": [prefix + o for o in options.pop("objects")]} \
+            if options["mode"] == "get" else {"prefix": f"{prefix}{side}"}
+        result = load(self.args.build, url, pid=self.cluster.all_pids(), duration="60s",
+                      header=UNSIGNED, **paths, **options)
         if benchlib.failures(result) > 0 or result["requests"] == 0:
-            raise RuntimeError(f"{etag}: {result['status']}, {result['errors']}")
-        self.cluster.remove_place(place)
+            raise RuntimeError(f"{side}: {result['status']}, {result['errors']}")
         return result
 
-    def row(self):
-        count = 4 if self.args.quick else 32
-        results = benchlib.interleave({e: lambda e=e: self.put(e, count) for e in ("fast", "md5")},
-                                      self.args.rounds, warm_up=not self.args.quick)
+    def count(self, count):
+        return max(count // 20, 4) if self.args.quick else count
 
-        def column(etag, field):
-            return [r[field] for r in results[etag]]
+    def put(self, side, size, count, **props):
+        bucket = self.place(**props)
+        count = self.count(count)
+        result = self.run(side, bucket, mode="put", size=size, requests=count,
+                          connections=min(self.args.connections, count))
+        self.cluster.remove_place(bucket)
+        return result
 
-        def of(etag):
-            return {"mb_per_s": round(benchlib.median(column(etag, "mb_per_s")), 1),
-                    "cpu_us_per_request":
-                        round(benchlib.median(column(etag, "server_cpu_us_per_request")), 1)}
+    def gets(self, size, count):
+        """→ a function for each side, over the same objects."""
+        bucket = self.place()
+        load(self.args.build, self.cluster.url, mode="put", prefix=f"/v1/objects/{bucket}/o",
+             size=size, requests=OBJECTS, duration="60s", connections=1)
+        options = {"mode": "get", "objects": [f"o{i:08}" for i in range(OBJECTS)],
+                   "requests": self.count(count), "connections": self.args.connections}
+        return {side: lambda side=side: self.run(side, bucket, **dict(options)) for side in SIDES}
 
-        return {"name": "PUT 16 MiB", "size": SIZE, "fast": of("fast"), "md5": of("md5"),
-                "requests_ratio": benchlib.paired_ratio(column("md5", "requests_per_s"),
-                                                        column("fast", "requests_per_s")),
-                "floor": FLOOR}
+    def interleave(self, sides):
+        return benchlib.interleave(sides, self.args.rounds, warm_up=not self.args.quick)
+
+    def row(self, name, mode, size, count, *floors):
+        sides = self.gets(size, count) if mode == "get" else {
+            side: lambda side=side: self.put(side, size, count) for side in SIDES}
+        results = self.interleave(sides)
+        row = {"name": name, "size": size, "native": summary(results["native"])}
+        for side, floor in zip(SIDES[1:], floors):
+            row[side] = {**summary(results[side]), **compare(results[side], results["native"]),
+                         "floor": floor}
+        log(f"{name}: forwarded {row['forwarded']['requests_ratio']['median']} of the requests/s, "
+            f"{row['forwarded']['cpu_ratio']['median']} of the CPU")
+        return row
+
+    def md5(self, name, size, count, floor):
+        results = self.interleave({e: lambda e=e: self.put("native", size, count, etag=e)
+                                   for e in ("fast", "md5")})
+        row = {"name": name, "size": size, "fast": summary(results["fast"]),
+               "md5": {**summary(results["md5"]), **compare(results["md5"], results["fast"]),
+                       "floor": floor}}
+        log(f"{name}: {row['md5']['requests_ratio']['median']} of the requests/s")
+        return row
+
+    def memory(self):
+        """What the nodes grow by while clients of forwarded GETs read nothing but the head."""
+        bucket = self.place()
+        load(self.args.build, self.cluster.url, mode="put", prefix=f"/v1/objects/{bucket}/o",
+             size=16 * MIB, requests=1, duration="60s", connections=1)
+        nodes = {"proxy": self.cluster.proxy["pid"], "target": self.cluster.pids()[0]}
+        before = {name: benchlib.memory_of(pid)[0] for name, pid in nodes.items()}
+        clients = [begin_get(*self.way("forwarded", bucket)) for _ in range(STREAMS)]
+        for client in clients:
+            head(client)
+        grown = {name: benchlib.memory_of(pid)[0] - before[name] for name, pid in nodes.items()}
+        for client in clients:
+            client.close()
+        row = {"name": f"memory of {STREAMS} forwarded streams", "bytes": grown}
+        log(f"{row['name']}: " + ", ".join(f"{n} {b >> 20} MiB" for n, b in grown.items()))
+        return row
 
 
-def show(row):
-    ratio = row["requests_ratio"]
-    benchlib.table(["", "fast MB/s", "md5 MB/s", "ratio", "(rounds)", "floor", "fast us/req",
-                    "md5 us/req"],
-                   [[row["name"], row["fast"]["mb_per_s"], row["md5"]["mb_per_s"],
-                     ratio["median"], f"{ratio['min']}-{ratio['max']}", row["floor"],
-                     row["fast"]["cpu_us_per_request"], row["md5"]["cpu_us_per_request"]]])
+def begin_get(url, prefix):
+    at = urllib.parse.urlsplit(url)
+    client = socket.create_connection((at.hostname, at.port), timeout=60)
+    client.sendall(f"GET {prefix}o00000000 HTTP/1.1\r\nHost: {at.netloc}\r\n\r\n".encode())
+    return client
+
+
+def head(client):
+    first = client.recv(64 * KIB)
+    if not first.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(f"a stream began with {first[:80]}")
+
+
+def column(results, field):
+    return [r[field] for r in results]
+
+
+def summary(results):
+    return {"mb_per_s": round(benchlib.median(column(results, "mb_per_s")), 1),
+            "requests_per_s": round(benchlib.median(column(results, "requests_per_s")), 1),
+            "cpu_us_per_request":
+                round(benchlib.median(column(results, "server_cpu_us_per_request")), 1)}
+
+
+def compare(of, to):
+    return {"requests_ratio": benchlib.paired_ratio(column(of, "requests_per_s"),
+                                                    column(to, "requests_per_s")),
+            "cpu_ratio": benchlib.paired_ratio(column(of, "server_cpu_us_per_request"),
+                                               column(to, "server_cpu_us_per_request"))}
+
+
+def show(rows):
+    lines = []
+    for row in rows:
+        for side in ("local", "forwarded", "md5"):
+            if side not in row:
+                continue
+            ratio, cpu = row[side]["requests_ratio"], row[side]["cpu_ratio"]
+            lines.append([row["name"], side, row.get("native", row.get("fast"))["requests_per_s"],
+                          row[side]["requests_per_s"], ratio["median"],
+                          f"{ratio['min']}-{ratio['max']}", row[side]["floor"],
+                          row[side]["cpu_us_per_request"], cpu["median"],
+                          CPU_LIMIT if side == "forwarded" else None])
+    benchlib.table(["", "way", "base req/s", "req/s", "ratio", "(rounds)", "floor", "us/req",
+                    "CPU ratio", "limit"], lines)
 
 
 def main():
@@ -67,12 +173,16 @@ def main():
         args.rounds = 1
     document = {"machine": benchlib.begin(args)}
     with benchlib.WorkDir(args.dir) as work, Cluster(work / "dfc", args.build) as cluster:
-        row = Bench(args, cluster).row()
-    log(f"{row['name']}: etag md5 has {row['requests_ratio']['median']} of the requests/s of fast")
+        bench = Bench(args, cluster)
+        rows = [bench.row(*spec) for spec in ROWS if args.only in spec[0]]
+        if args.only in MD5[0]:
+            rows.append(bench.md5(*MD5))
+        if args.only in "memory":
+            rows.append(bench.memory())
     document["settings"] = {"connections": args.connections, "rounds": args.rounds,
                             "dfc": "1 proxy, 1 target, 1 mountpath; durability async, xxh3"}
-    document["rows"] = [row]
-    show(row)
+    document["rows"] = rows
+    show(rows)
     benchlib.finish(args, "s3", document)
     return 0
 
