@@ -4,12 +4,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
 #include "net/client/silence.h"
+#include "net/client/tap.h"
 
 #define CALL_MAGIC 0x63616c6cu
 
@@ -17,6 +19,8 @@ enum {
     REPLY_MAX_DEFAULT = 1 << 20,
     ERROR_BODY_MAX = 64 << 10, /* of a reply that is not 2xx, kept for its error document */
     STREAM_BUFFER = 512 << 10,
+    TAPPED_BUFFER = 64 << 10, /* the rest is not read by curl */
+    TAP_BYTES_MIN = 256 << 10,
     NAME_AGE_S = 1, /* a name is asked for again: a pod that moves keeps its name alone */
 };
 
@@ -88,6 +92,7 @@ struct call *call_new(const struct http_call *spec)
     c->node = spec->node != NULL ? xstrdup(spec->node) : NULL;
     c->fresh = spec->once;
     c->on_head = spec->on_head;
+    c->on_tap = spec->on_tap;
     return c;
 }
 
@@ -251,69 +256,6 @@ static void upload_is_refused(struct call *c)
 
 /* --- the reply's head ------------------------------------------------------------------------- */
 
-struct call_head {
-    struct http_head head;
-    CURL *easy;
-};
-
-/* libcurl (7.88) leaves the CR of the line in a value that is empty. */
-static const char *header_value(const struct curl_header *h)
-{
-    return h->value[0] == '\r' ? "" : h->value;
-}
-
-static const char *head_header(const struct http_head *head, const char *name)
-{
-    const struct call_head *h = (const struct call_head *)head;
-    struct curl_header *found = NULL;
-    CURLHcode code = curl_easy_header(h->easy, name, 0, CURLH_HEADER, -1, &found);
-    return code == CURLHE_OK ? header_value(found) : NULL;
-}
-
-static void head_each(const struct http_head *head,
-                      void (*fn)(void *ctx, const char *name, const char *value), void *ctx)
-{
-    const struct call_head *h = (const struct call_head *)head;
-    for (struct curl_header *at = NULL;
-         (at = curl_easy_nextheader(h->easy, CURLH_HEADER, -1, at)) != NULL;)
-        fn(ctx, at->name, header_value(at));
-}
-
-static bool head_is_framed(const struct call *c, const struct http_head *head)
-{
-    if (c->method == HTTP_HEAD || head->status == 204 || head->status == 304)
-        return true;
-    return head->content_length >= 0 || head->header(head, "Transfer-Encoding") != NULL;
-}
-
-/* The final reply's headers are complete. */
-static void call_take_head(struct call *c)
-{
-    long status = 0;
-    curl_off_t length = -1;
-    curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_getinfo(c->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    const struct call_head h = {.head = {.status = (int)status,
-                                         .content_length = length,
-                                         .header = head_header,
-                                         .each_header = head_each},
-                                .easy = c->easy};
-    c->head_seen = true;
-    c->in_flight = false;
-    c->framed = head_is_framed(c, &h.head);
-    c->result.status = (int)status;
-    c->again = c->life->wants_again(c, &h.head);
-    bool counts = !c->again && c->result.code == 0;
-    c->streams =
-        counts && c->download != NULL && (c->any_status_streams || (status >= 200 && status < 300));
-    const char *etag = head_header(&h.head, "ETag");
-    snprintf(c->result.etag, sizeof c->result.etag, "%s", etag != NULL ? etag : "");
-    if (c->upload != NULL && status >= 300)
-        upload_is_refused(c);
-    if (c->on_head != NULL && counts)
-        c->on_head(c->arg, &h.head);
-}
-
 static size_t read_header(char *line, size_t size, size_t count, void *arg)
 {
     struct call *c = call_of(arg);
@@ -321,12 +263,46 @@ static size_t read_header(char *line, size_t size, size_t count, void *arg)
     bool blank = len <= 2 && (line[0] == '\r' || line[0] == '\n');
     long status = 0;
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (blank && status >= 200 && !c->head_seen)
-        call_take_head(c);
+    if (!blank || status < 200 || c->head_seen)
+        return len;
+    call_take_head(c);
+    if (c->upload != NULL && status >= 300)
+        upload_is_refused(c);
     return len;
 }
 
 /* --- the reply's body ------------------------------------------------------------------------- */
+
+/* Whether what curl has not read is worth a tap.  The server's connection ends with it. */
+static bool may_tap(const struct call *c)
+{
+    return c->on_tap != NULL && c->streams && c->length - (int64_t)c->received >= TAP_BYTES_MIN &&
+           strncasecmp(c->url, "http:", 5) == 0;
+}
+
+static void tap_rest(struct call *c)
+{
+    int fd = fcntl(c->socket, F_DUPFD_CLOEXEC, 0);
+    struct tap *tap =
+        fd >= 0 ? tap_new(c->loop, fd, (uint64_t)c->length - c->received, c->stall_timeout_ms)
+                : NULL;
+    if (tap == NULL)
+        return; /* curl goes on */
+    c->on_tap(c->arg, tap);
+    c->life->cut(c);
+}
+
+/* curl gives what it has read already.  It reads no more before it is polled: if the pipe has had
+ * room for all that, the socket has the rest. */
+static void leave_by_tap(void *arg)
+{
+    struct call *c = call_of(arg);
+    if (c->easy != NULL)
+        call_unpause(c);
+    if (c->easy != NULL && !c->download_waits && may_tap(c))
+        tap_rest(c);
+    call_unref(c);
+}
 
 /* curl delivers a paused piece again, whole: what the pipe took of it already is passed over. */
 static size_t stream_reply(struct call *c, const char *data, size_t len)
@@ -374,6 +350,11 @@ static size_t read_reply(char *data, size_t size, size_t count, void *arg)
     if (!c->opens_session && c->received >= fault_cut_bytes("net.recv")) {
         call_fail(c, E_NET, "injected: the connection is cut");
         return 0;
+    }
+    if (!c->tap_tried && may_tap(c)) {
+        c->tap_tried = true;
+        call_post(c, leave_by_tap); /* which cannot be from within curl */
+        return CURL_WRITEFUNC_PAUSE;
     }
     return c->streams ? stream_reply(c, data, size * count) : collect_reply(c, data, size * count);
 }
@@ -503,7 +484,8 @@ void call_set_options(struct call *c, const struct http_client_config *config)
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, read_reply);
     curl_easy_setopt(e, CURLOPT_WRITEDATA, c);
     if (c->download != NULL) {
-        curl_easy_setopt(e, CURLOPT_BUFFERSIZE, (long)STREAM_BUFFER);
+        curl_easy_setopt(e, CURLOPT_BUFFERSIZE,
+                         (long)(c->on_tap != NULL ? TAPPED_BUFFER : STREAM_BUFFER));
         bpipe_on_space(c->download, download_has_space, c);
     }
     set_body(c);
@@ -523,7 +505,7 @@ void call_reset(struct call *c)
     http_result_done(&c->result);
     c->result = (struct http_result){0};
     c->socket = CURL_SOCKET_BAD;
-    c->again = c->head_seen = c->framed = c->streams = c->refused = false;
+    c->again = c->head_seen = c->framed = c->streams = c->refused = c->tap_tried = false;
     c->upload_waits = c->upload_over = c->download_waits = false;
     c->moved_bytes = 0;
 }

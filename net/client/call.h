@@ -61,6 +61,7 @@ struct call {
     char *node;         /* that must answer, HTTP_ANY_NODE, or NULL */
     bool opens_session; /* the desk's own: no fault is injected into it */
     void (*on_head)(void *arg, const struct http_head *head);
+    void (*on_tap)(void *arg, struct tap *tap);
     void (*done)(void *arg, struct http_result *r);
     void *arg;
 
@@ -77,7 +78,9 @@ struct call {
     bool repeated;  /* … and sent once more after that */
     bool head_seen;
     bool framed;             /* the reply's end can be told from a cut */
-    bool streams;            /* the reply's body goes to `download` */
+    bool streams;            /* the reply's body goes to `download` … */
+    int64_t length;          /* … and is so long; -1: unknown */
+    bool tap_tried;          /* whether the rest can leave curl (tap.h) */
     bool upload_waits;       /* paused: the pipe has no bytes */
     bool upload_over;        /* the server wants no more of it */
     bool download_waits;     /* paused: the pipe has no room */
@@ -93,6 +96,8 @@ void call_unref(struct call *c);
 void call_fail(struct call *c, int code, const char *why);
 /* Prepares c->easy, and lets the pipes wake the call. */
 void call_set_options(struct call *c, const struct http_client_config *config);
+/* The head of the final reply is complete: what it says goes into the call, and to on_head(). */
+void call_take_head(struct call *c);
 /* A transfer that curl has ended without an error: was that the whole reply? */
 void call_check_whole(struct call *c);
 /* Silences the pipes and tells them the outcome. */

@@ -206,8 +206,33 @@ static enum conn_verdict conn_end_stream(struct conn *c, struct buf *page)
     return conn_send_page(c, page, 0);
 }
 
+/* HTTP_STREAM_COPY: it cannot be, or not now. */
+static ssize_t conn_splice(struct conn *c)
+{
+    const struct reply *r = &c->req->reply;
+    if (r->ops->splice == NULL || c->tls != NULL || r->length < 0)
+        return HTTP_STREAM_COPY;
+    uint64_t left = (uint64_t)r->length - c->reply_at;
+    return request_stream_splice(c->req, c->fd, left < c->budget ? (size_t)left : c->budget);
+}
+
+static enum conn_verdict conn_spliced(struct conn *c, ssize_t n)
+{
+    if (n == HTTP_STREAM_FULL)
+        c->writable = false;
+    if (n < 0 && n != HTTP_STREAM_FULL)
+        return CONN_CLOSE;
+    if (n <= 0)
+        return CONN_WAIT;
+    c->reply_at += (uint64_t)wire_wrote(c, n);
+    return CONN_AGAIN;
+}
+
 static enum conn_verdict conn_stream_piece(struct conn *c)
 {
+    ssize_t spliced = conn_splice(c);
+    if (spliced != HTTP_STREAM_COPY)
+        return conn_spliced(c, spliced);
     struct buf *page = conn_page(c);
     buf_clear(page);
     buf_reserve(page, STREAM_FRAME_BYTES + WIRE_PIECE_BYTES + 2);

@@ -239,8 +239,17 @@ struct http_stream_ops {
      * complete. Runs in an HTTP thread. */
     ssize_t (*read)(void *ctx, char *out, size_t max);
     void (*free)(void *ctx);
+    /* Or NULL.  Instead of read(), where the client's connection is plain and the reply's length is
+     * known: up to max bytes straight into its socket.  The same values, or HTTP_STREAM_FULL where
+     * the socket takes none now, HTTP_STREAM_COPY where the next bytes come by read(). */
+    ssize_t (*splice)(void *ctx, int to, size_t max);
 };
-enum { HTTP_STREAM_END = -1, HTTP_STREAM_CUT = -2 };
+enum {
+    HTTP_STREAM_END = -1,
+    HTTP_STREAM_CUT = -2,
+    HTTP_STREAM_FULL = -3,
+    HTTP_STREAM_COPY = -4,
+};
 /* length -1: unknown, chunked. */
 void http_reply_stream(struct http_request *req, int status, int64_t length,
                        const struct http_stream_ops *ops, void *ctx);

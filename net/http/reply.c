@@ -192,6 +192,19 @@ void http_wake(struct http_request *req)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
+ssize_t request_stream_splice(struct http_request *req, int to, size_t max)
+{
+    for (;;) {
+        if (request_aborted(req))
+            return HTTP_STREAM_CUT;
+        ssize_t n = req->reply.ops->splice(req->reply.ctx, to, max);
+        if (n > 0)
+            req->sent_bytes += (uint64_t)n;
+        if (n != 0 || request_sleep(req))
+            return n;
+    }
+}
+
 ssize_t request_stream_read(struct http_request *req, char *out, size_t max)
 {
     for (;;) {

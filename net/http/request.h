@@ -76,6 +76,8 @@ bool request_rouse(struct http_request *req);
 void request_publish(struct http_request *req);
 /* In a stream reply: bytes, 0 when the connection went to sleep, or HTTP_STREAM_… */
 ssize_t request_stream_read(struct http_request *req, char *out, size_t max);
+/* The same by the stream's splice(), which it has. */
+ssize_t request_stream_splice(struct http_request *req, int to, size_t max);
 /* In a file reply, whose body is out up to `at`: how much more can be sent without waiting for the
  * disk, 0 when the connection went to sleep, or HTTP_STREAM_CUT. */
 ssize_t request_file_ready(struct http_request *req, uint64_t at);
