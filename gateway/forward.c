@@ -11,10 +11,11 @@
 
 #include "common/mem.h"
 #include "gateway/body.h"
+#include "gateway/download.h"
 #include "gateway/reply.h"
+#include "io/bpipe.h"
 #include "io/loop.h"
 #include "net/client/client.h"
-#include "net/http/pipe.h"
 
 struct forward {
     struct gateway *gateway;
@@ -42,7 +43,7 @@ static void forward_unref(struct forward *f)
     gateway_leave_forward(f->gateway);
     body_free(f->plan.body);
     bpipe_unref(f->upload);
-    bpipe_unref(f->reply.download);
+    download_free(f->reply.download);
     pthread_mutex_destroy(&f->lock);
     arena_free(f->arena);
     free(f);
@@ -69,7 +70,7 @@ static bool is_read(const struct forward *f)
 void forward_reply_bytes(struct http_request *req, int status, const struct forward_reply *r)
 {
     if (r->download != NULL)
-        http_reply_pipe(req, status, r->length, r->download);
+        download_reply(req, status, r->length, r->download);
     else
         http_reply_as_it_is(req, status);
 }
@@ -93,13 +94,20 @@ static void call_head(void *arg, const struct http_head *head)
 
 static void call_done(void *arg, struct http_result *result);
 
+/* Not of a call that is sent on: its reply has no bytes. */
+static void call_tapped(void *arg, struct tap *tap)
+{
+    struct forward *f = arg;
+    download_set_tap(f->reply.download, tap);
+}
+
 static void call_start(struct forward *f)
 {
     const struct gateway_config *config = gateway_config_of(f->gateway);
     if (is_read(f)) {
-        bpipe_unref(f->reply.download); /* of a call that was sent on: nobody has it */
-        f->reply.download = bpipe_new(config->buffer_bytes);
-        f->call.download = f->reply.download;
+        download_free(f->reply.download); /* of a call that was sent on: nobody has it */
+        f->reply.download = download_new(config->buffer_bytes);
+        f->call.download = download_pipe(f->reply.download);
     }
     http_call_start(config->client, &f->call, call_done, f);
 }
@@ -323,6 +331,7 @@ static struct forward *forward_new(struct http_request *req, const struct gatewa
                                  .to_public = true,
                                  .once = !is_read(f) && length == 0,
                                  .on_head = call_head,
+                                 .on_tap = call_tapped,
                                  .request_id = arena_strdup(f->arena, http_request_id(req))};
     http_on_end(req, request_ended, f);
     return f;

@@ -12,16 +12,16 @@
 #pragma once
 
 #include "gateway/target_call.h"
-#include "io/bpipe.h"
 
 struct body;
+struct download;
 
 struct forward_reply {
     struct error err; /* code 0: it has succeeded; E_NOT_MODIFIED comes with headers */
     int status;
     int64_t length;                     /* of the body; -1: unknown */
     struct target_call_header *headers; /* or NULL */
-    struct bpipe *download;             /* the bytes of a GET; NULL: see forward_reply_bytes() */
+    struct download *download;          /* the bytes of a GET; NULL: see forward_reply_bytes() */
 };
 
 struct forward_plan {
