@@ -7,9 +7,9 @@ import os
 import re
 from dataclasses import dataclass
 
-from access_lib import GuardedCluster, make_user
+from access_lib import make_user
 from lib import ROOT, check, equal, main
-from s3_lib import S3, code_of, time_text
+from s3_lib import S3, S3Cluster, code_of, time_text
 
 ROW = re.compile(r'^S3_OP\((\w+), "(\w+)", (\w+), "([^"]*)", "([^"]*)", (\w+), \w+\)', re.M)
 BUCKET = "there-is-none"  # grants name it all the same; what an operation makes is destroyed
@@ -41,22 +41,6 @@ class Operation:
 def operations():
     with open(os.path.join(ROOT, "s3", "ops.def"), encoding="utf-8") as f:
         return [Operation(*row) for row in ROW.findall(f.read())]
-
-
-class S3Cluster(GuardedCluster):
-    """Each node has a listener for S3 alone."""
-
-    def __init__(self, **shape):
-        super().__init__(**shape)
-        for port, node in enumerate(("t1", "p1"), self.ports.base + 50):
-            self.stop(node)
-            self.start(node, f"--arg=--s3-port={port}")
-        self.places = [(node, None) for node in ("p1", "t1")]
-        self.places += [(node, self.s3_url(node)) for node in ("p1", "t1")]
-
-    def s3_url(self, node):
-        with open(self.node_dir(node) + "/ready.json", encoding="utf-8") as f:
-            return json.load(f)["s3_url"]
 
 
 def each(c, access, secret, judge, **options):

@@ -6,10 +6,12 @@
 """
 
 import datetime
+import json
 import os
 import sys
 import xml.etree.ElementTree as ElementTree
 
+from access_lib import GuardedCluster
 from lib import equal
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "reference"))
@@ -91,3 +93,19 @@ class S3:
     def buckets(self):
         root = ElementTree.fromstring(self.call("GET", "/").expect(200).body)
         return [e.text for e in root.iter(NAMESPACE + "Name")]
+
+
+class S3Cluster(GuardedCluster):
+    """Each node has a listener for S3 alone."""
+
+    def __init__(self, **shape):
+        super().__init__(**shape)
+        for port, node in enumerate(("t1", "p1"), self.ports.base + 50):
+            self.stop(node)
+            self.start(node, f"--arg=--s3-port={port}")
+        self.places = [(node, None) for node in ("p1", "t1")]
+        self.places += [(node, self.s3_url(node)) for node in ("p1", "t1")]
+
+    def s3_url(self, node):
+        with open(self.node_dir(node) + "/ready.json", encoding="utf-8") as f:
+            return json.load(f)["s3_url"]

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""s3cmd: buckets, files, metadata, copies, sync and deletes."""
+
+from s3_programs import Program, cluster_for, gone, same, stored, write
+from lib import check, equal, main
+
+CONFIGURATION = """[default]
+access_key = {access}
+secret_key = {secret}
+host_base = {host}
+host_bucket = {host}
+use_https = False
+bucket_location = us-east-1
+signature_v2 = False
+enable_multipart = False
+"""
+
+
+class S3cmd(Program):
+    name = package = "s3cmd"
+
+    def prepare(self):
+        with open(self.directory + "/.s3cfg", "w", encoding="ascii") as f:
+            f.write(CONFIGURATION.format(access=self.key.access, secret=self.key.secret,
+                                         host=self.endpoint.split("//")[1]))
+
+
+def test_a_file_there_and_back(c):
+    c.program.run("mb", "s3://box")
+    c.program.run("put", "data", "s3://box/folder/data", "--mime-type", "text/plain",
+                  "--add-header", "x-amz-meta-who: me")
+    stored(c, "box", "folder/data")
+    c.program.run("get", "s3://box/folder/data", "back")
+    same(c, "back")
+    c.program.run("get", "s3://box/none", "none", ok=False)
+
+
+def test_a_download_is_resumed(c):
+    with open(c.directory + "/back", "r+b") as f:
+        f.truncate(1000)
+    c.program.run("get", "--continue", "s3://box/folder/data", "back")
+    same(c, "back")
+
+
+def test_what_info_says(c):
+    printed = c.program.run("info", "s3://box/folder/data")
+    for line in ("MIME type: text/plain", "x-amz-meta-who: me"):
+        check(line in printed, f"no '{line}' in: {printed}")
+
+
+def test_a_copy_and_a_move(c):
+    c.program.run("cp", "s3://box/folder/data", "s3://box/copy")
+    stored(c, "box", "copy")
+    c.program.run("mv", "s3://box/copy", "s3://box/moved")
+    stored(c, "box", "moved")
+    gone(c, "box", "copy")
+
+
+def test_a_sync(c):
+    for i in range(3):
+        write(c, f"many/{i}", b"x" * i)
+    c.program.run("sync", "many/", "s3://box/many/")
+    write(c, "many/1", b"longer")
+    c.program.run("sync", "many/", "s3://box/many/")
+    stored(c, "box", "many/1", b"longer")
+    listed = c.program.run("ls", "s3://box/many/").split()
+    equal([w for w in listed if w.startswith("s3:")], [f"s3://box/many/{i}" for i in range(3)],
+          "the list")
+
+
+def test_deletes(c):
+    c.program.run("rb", "s3://box", ok=False)
+    c.program.run("del", "s3://box/moved")
+    gone(c, "box", "moved")
+    c.program.run("del", "--recursive", "--force", "s3://box")
+    c.program.run("rb", "s3://box")
+    equal(c.program.run("ls"), "", "the buckets")
+
+
+if __name__ == "__main__":
+    main(cluster_for(S3cmd), targets=2)
