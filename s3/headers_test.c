@@ -28,6 +28,7 @@ static const struct row {
     {{"x-amz-bucket-object-lock-enabled", "false"}, S3_OK},
     {{"x-amz-bucket-object-lock-enabled", "true"}, S3_NOT_IMPLEMENTED},
     {{"x-amz-expected-bucket-owner", "111122223333"}, S3_NOT_IMPLEMENTED},
+    {{"x-amz-bypass-governance-retention", "true"}, S3_OK}, // no object is locked
 };
 
 static void what_is_not_done_is_refused(void **unused)
