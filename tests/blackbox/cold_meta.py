@@ -171,6 +171,9 @@ def test_headers_that_are_kept(c):
                 reply = c.object(method, bucket, name).expect(200)
                 equal({n: reply.headers.get(n) for n in KEPT}, KEPT, f"{method} of {bucket}/{name}")
                 check(not [n for n in reply.headers if "entity-" in n.lower()], "shown twice")
+    c.call("POST", "/v1/objects/through/kept-large",
+           {"action": "rename", "name": "kept-new"}).expect(204)
+    equal(S3.meta("data", "through/kept-new"), {**THERE, **KEPT}, "after a rename in parts")
 
 
 def test_another_cluster(c):

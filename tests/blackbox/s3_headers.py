@@ -114,6 +114,15 @@ def test_head_of_a_range(c):
             equal(client.call("GET", f"/{bucket}/t1").expect(200).body, DATA, "the connection")
 
 
+def test_head_of_a_large_range(c):
+    """Its bytes are not read: the call that would bring them ends."""
+    root_of(c).call("PUT", "/one/large", DATA * 16000).expect(200)
+    for node in NODES * 3:
+        got = root_of(c, node).call("HEAD", "/one/large", headers={"Range": "bytes=1-"}).expect(206)
+        equal((got.headers["Content-Length"], got.body), ("15999999", b""), f"HEAD at {node}")
+    check(root_of(c).call("GET", "/one/large").expect(200).body == DATA * 16000, "the bytes")
+
+
 def test_part_one_is_the_whole_object(c):
     client = root_of(c)
     for method, body in (("GET", DATA), ("HEAD", b"")):
