@@ -10,16 +10,23 @@
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/log.h"
+#include "gateway/operations_page.h"
 #include "net/daemon.h"
 #include "net/daemon_reload.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/reseal.h"
 #include "proxy/primary/stopping.h"
+#include "proxy/s3/handlers.h"
 
 static void put_cluster_settings(struct buf *out)
 {
     buf_puts(out, "\nCluster-wide, set with `PUT /v1/cluster`:\n\n");
     params_markdown(cluster_settings_rows, out);
+}
+
+static void put_s3_operations(struct buf *out)
+{
+    gateway_operations_page(proxy_s3_handlers, out);
 }
 
 /* Of main(): a reload reads them again. */
@@ -30,6 +37,7 @@ struct arguments {
 
 static const struct daemon_printer printers[] = {
     {"--bucket-props-markdown", bucket_props_markdown},
+    {"--s3-markdown", put_s3_operations},
     {NULL, NULL},
 };
 

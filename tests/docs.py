@@ -2,8 +2,8 @@
 """What the documents say about the programs is what the programs say.
 
     docs.py [--write]      compares (or writes) the pages of docs/reference/ that programs print:
-                           dfcctl, http-api, parameters, metrics, errors, and the table of
-                           bucket properties in buckets.md; looks for dead links and headings,
+                           dfcctl, http-api, parameters, metrics, errors, s3, and the table
+                           of bucket properties in buckets.md; looks for dead links and headings,
                            for pages that sources name and that are not there, for parameters
                            of calls there that no call has, and at the form of CHANGELOG.md
 """
@@ -86,6 +86,22 @@ should match on `code`, which never changes. The message is for people and may c
 
 {{errors}}"""
 
+S3 = f"""# Operations of S3
+
+{GENERATED}
+
+Every node does these operations for clients of S3. [The guide](../guide/s3.md) shows how to set clients
+up, and [the design](../design/s3.md) says how an operation works and what differs from AWS.
+
+- `Right` is the right that a user needs once access control is on.
+- `Outcome` is `done`, or the code of the error that is always the reply. Where AWS has an error for a feature that is
+  off, the reply is that error.
+- A request that no row fits gets `MethodNotAllowed`.
+- A request with an option that is not done gets an error: encryption, a storage class other than `STANDARD`, an
+  object lock.
+
+{{operations}}"""
+
 
 def output_of(program, *arguments):
     done = subprocess.run([os.path.join(BUILD, program), *arguments], capture_output=True,
@@ -119,6 +135,7 @@ def generated():
         "parameters": both(PARAMETERS, "--params-markdown"),
         "metrics": METRICS.format(metrics=output_of("dfc-proxyd", "--metrics-markdown")),
         "errors": ERRORS.format(errors=output_of("dfc-proxyd", "--errors-markdown")),
+        "s3": S3.format(operations=output_of("dfc-proxyd", "--s3-markdown")),
         "buckets": with_bucket_properties(read(os.path.join(REFERENCE, "buckets.md"))),
     }
     return {os.path.join(REFERENCE, f"{name}.md"): text for name, text in pages.items()}

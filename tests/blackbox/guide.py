@@ -19,7 +19,7 @@ In such a block
 
 A command ends with 0; the last one of a block `console fails` does not. Blocks of other languages
 are not run. Those of the language `sh` are commands that need more than a cluster on one machine; a
-page that has some says NOT_RUN. Skipped without etcd, which three proxies need.
+page that has some says NOT_RUN. Skipped without a program of PROGRAMS, which pages use.
 """
 
 import contextlib
@@ -39,6 +39,7 @@ from lib import BUILD, ROOT, WAIT_SECONDS, Failed, Ports, check, end_on_signals,
 NOT_RUN = "not run by the tests"
 PAGES = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs/guide/*.md")))]
 HOME = "/home/me/dfc"
+PROGRAMS = {"etcd": "etcd-server", "aws": "awscli", "rclone": "rclone", "s3cmd": "s3cmd"}
 FIRST_PORT = 8080
 WITH_PORT = re.compile(r"(127\.0\.0\.1:|-port[= ]|_port\": )(\d+)")
 FENCE = re.compile(r"^```(.*)$")
@@ -232,8 +233,9 @@ def main(args):
     names = [a for a in args if not a.startswith("--")]
     pages = [p for p in PAGES if not names or os.path.basename(p) in names]
     check(pages, f"no page is called {' or '.join(names)}")
-    if not shutil.which("etcd"):
-        skip("there is no etcd (Debian: etcd-server)")
+    for program, package in PROGRAMS.items():
+        if not shutil.which(program):
+            skip(f"there is no {program} (Debian: {package})")
     ports = Ports()
     passed = [run_one(os.path.relpath(page, ROOT), run_page, page, ports, show) for page in pages]
     print(f"{sum(passed)} passed, {len(passed) - sum(passed)} failed")
