@@ -1,0 +1,87 @@
+"""What a PUT sends: bytes in memory, a file, or an iterator of pieces, which can be read once."""
+
+from __future__ import annotations
+
+import io
+from typing import BinaryIO, Iterable, Iterator, Optional, Union
+
+import xxhash
+
+from ._wire import STEP
+from .errors import Invalid
+
+Bytes = Union[bytes, bytearray, memoryview]
+#: Bytes, an open binary file, or pieces.
+Source = Union[Bytes, BinaryIO, Iterable[bytes]]
+
+
+class Body:
+    """`size` None: unknown, sent in chunks.  `checksum` None: not known before it is sent."""
+
+    size: Optional[int] = None
+    checksum: Optional[str] = None
+    repeatable = False
+
+    def pieces(self) -> Iterator[Bytes]:
+        raise NotImplementedError
+
+
+class Memory(Body):
+    repeatable = True
+
+    def __init__(self, data: Bytes) -> None:
+        self.data = data if isinstance(data, bytes) else memoryview(data).cast("B")
+        self.size = len(self.data)
+        self.checksum = xxhash.xxh3_64_hexdigest(self.data)
+
+    def pieces(self) -> Iterator[Bytes]:
+        yield self.data
+
+
+class File(Body):
+    """From its position to its end.  It is read twice: the first time for its checksum."""
+
+    repeatable = True
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._begin = file.tell()
+        total, digest = 0, xxhash.xxh3_64()
+        for piece in self._read():
+            total += len(piece)
+            digest.update(piece)
+        self.size = total
+        self.checksum = digest.hexdigest()
+
+    def _read(self) -> Iterator[bytes]:
+        self._file.seek(self._begin)
+        return iter(lambda: self._file.read(STEP), b"")
+
+    def pieces(self) -> Iterator[Bytes]:
+        return self._read()
+
+
+class Pieces(Body):
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = pieces
+
+    def pieces(self) -> Iterator[Bytes]:
+        return (piece for piece in self._pieces if len(piece) > 0)
+
+
+def of(source: Source) -> Body:
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return Memory(source)
+    if isinstance(source, str):
+        raise Invalid("put() takes bytes: encode the text, or give a file as pathlib.Path",
+                      code="invalid_argument")
+    if isinstance(source, io.IOBase) or hasattr(source, "read"):
+        file: BinaryIO = source  # type: ignore[assignment]
+        if isinstance(file, io.TextIOBase):
+            raise Invalid("the file is open as text: open it with 'rb'", code="invalid_argument")
+        return File(file) if file.seekable() else Pieces(iter(lambda: file.read(STEP), b""))
+    if isinstance(source, Iterable):
+        pieces: Iterable[bytes] = source  # type: ignore[assignment]
+        return Pieces(pieces)
+    raise Invalid(f"put() takes bytes, a path, an open file or an iterator, not {type(source).__name__}",
+                  code="invalid_argument")

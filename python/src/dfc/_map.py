@@ -1,0 +1,102 @@
+"""Which target leads an object, computed here, so that no call passes through a proxy.
+
+Nothing depends on it: a target that does not lead the object redirects, and in doubt there is no
+place, and a proxy is asked.  The map is fetched anew when it is a minute old, and when a reply
+showed that it is.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Callable, Dict, List, Optional, Tuple
+
+from . import _hrw
+from ._config import Origin
+from .errors import Error
+
+LIFE_SECONDS = 60.0
+YOUNG_SECONDS = 1.0  #: a map that is younger is not fetched anew
+DENIED_SECONDS = 300.0  #: a client that may not see the map asks proxies for so long
+
+Documents = Tuple[Dict[str, object], Dict[str, object]]
+
+
+@dataclass(frozen=True)
+class Place:
+    origin: Origin
+    query: str  #: tells the target by which map it was chosen
+
+
+@dataclass(frozen=True)
+class _Node:
+    origin: Origin
+    good: bool  #: active, and it has all that was acknowledged
+
+
+class Layout:
+    """The targets of one cluster document, for one bucket.  Pure."""
+
+    def __init__(self, cluster: Dict[str, object], bucket: Dict[str, object]) -> None:
+        nodes = [n for n in _list(cluster["nodes"])
+                 if n["role"] == "target" and n["state"] in ("active", "unreachable")]
+        props = bucket["props"]
+        self._query = f"dfcb={bucket['id']}&dfcv={cluster['term']}.{cluster['version']}"
+        self._scope = int(str(bucket["id"]))
+        self._copies = int(props.get("copies", 1)) if isinstance(props, dict) else 1
+        self._sliced = isinstance(props, dict) and "ec" in props
+        self._seeds = [(_hrw.mix(_hrw.seed(str(n["id"]))), int(str(n["weight"]))) for n in nodes]
+        self._nodes = [_Node(Origin.of(str(n["public_url"])), n["state"] == "active" and
+                             not n.get("lag") and not n.get("absent")) for n in nodes]
+
+    def place(self, name: str) -> Optional[Place]:
+        """None: it is not clear who leads the object."""
+        count = 1 if self._sliced else self._copies
+        best = _hrw.rank(_hrw.key(self._scope, name.encode()), self._seeds, count)
+        for at in best:
+            if self._nodes[at].good:
+                return Place(self._nodes[at].origin, self._query)
+        return None
+
+
+def _list(value: object) -> List[Dict[str, object]]:
+    return value if isinstance(value, list) else []
+
+
+@dataclass(frozen=True)
+class _Known:
+    layout: Optional[Layout]
+    begins: float
+    ends: float
+
+
+class Map:
+    """Threads: any.  `fetch` gives the documents of the cluster and a bucket."""
+
+    def __init__(self, fetch: Callable[[str], Documents]) -> None:
+        self._fetch = fetch
+        self._known: Dict[str, _Known] = {}
+
+    def is_old(self) -> None:
+        """A reply showed it."""
+        young = time.monotonic() - YOUNG_SECONDS
+        self._known = {b: k for b, k in list(self._known.items()) if k.begins > young}
+
+    def place(self, bucket: str, name: str) -> Optional[Place]:
+        known = self._known.get(bucket)
+        if known is None or time.monotonic() >= known.ends:
+            known = self._renew(bucket)
+        return known.layout.place(name) if known.layout is not None else None
+
+    def _renew(self, bucket: str) -> _Known:
+        """Whatever goes wrong is for the call itself to say, at a proxy."""
+        life, layout = LIFE_SECONDS, None
+        try:
+            layout = Layout(*self._fetch(bucket))
+        except Error as e:
+            life = DENIED_SECONDS if e.status in (401, 403) else YOUNG_SECONDS
+        except (KeyError, TypeError, ValueError):
+            life = DENIED_SECONDS  # a document of another release
+        now = time.monotonic()
+        known = self._known[bucket] = _Known(layout, now, now + life)
+        return known

@@ -1,0 +1,230 @@
+#!/usr/bin/python3
+"""Calls against a cluster of Python that misbehaves when it is told to (api/testing)."""
+
+import io
+import os
+import pickle
+import threading
+import unittest
+
+import frame  # noqa: F401
+import dfc
+from mock_cluster import MockCluster
+
+DATA = bytes(range(256)) * 1200
+
+
+class CallTest(unittest.TestCase):
+    def setUp(self):
+        self.mock = MockCluster()
+        self.mock.__enter__()
+        self.addCleanup(self.mock.__exit__, None, None, None)
+        self.client = self.open()
+        self.bucket = self.client.bucket("b").create()
+
+    def open(self, **options):
+        client = dfc.Client(self.mock.endpoint, profile="", **options)
+        self.addCleanup(client.close)
+        return client
+
+    def calls(self, method, at="target"):
+        return [row for row in self.mock.log if row["method"] == method and row["at"] == at
+                and "/objects/" in row["path"]]
+
+    def test_bytes_come_back(self):
+        for size in (0, 1, 16384, 16385, len(DATA)):
+            info = self.bucket.put(f"a/{size}", DATA[:size], meta={"k": "v"})
+            self.assertEqual(info.size, size)
+            self.assertEqual(self.bucket.get(f"a/{size}"), DATA[:size])
+        self.assertEqual(self.bucket.head("a/1").meta, {"k": "v"})
+
+    def test_sources(self):
+        path = os.path.join(os.path.dirname(__file__), "frame.py")
+        with open(path, "rb") as f:
+            text = f.read()
+            f.seek(10)
+            self.bucket.put("file", f)
+        self.bucket.put("stream", io.BytesIO(text))
+        self.bucket.put("pieces", (text[i:i + 7] for i in range(0, len(text), 7)))
+        self.bucket.put("view", memoryview(bytearray(text)))
+        self.assertEqual([self.bucket.get(n) for n in ("file", "stream", "pieces", "view")],
+                         [text[10:], text, text, text])
+        for wrong in ("text", 5, io.StringIO("text")):
+            with self.assertRaises(dfc.Invalid):
+                self.bucket.put("x", wrong)
+
+    def test_a_body_goes_once_to_its_owner(self):
+        self.open(direct=False).bucket("b").put("o", DATA)
+        self.assertEqual([row["body"] for row in self.calls("PUT", "proxy")], [None])
+        self.bucket.put("o", DATA)
+        self.assertEqual([row["body"] for row in self.calls("PUT")], [len(DATA)] * 2)
+
+    def test_refusals_are_repeated(self):
+        self.bucket.put("o", b"x")
+        for step in ({"do": "status", "status": 503}, {"do": "status", "status": 429},
+                     {"do": "status", "status": 409, "code": "stale_map"}, {"do": "drop"}):
+            for at in ("proxy", "target"):
+                self.mock.plan({"at": at, "method": "GET", "path": "/objects/", **step})
+                self.assertEqual(self.bucket.get("o"), b"x", step)
+
+    def test_what_is_final_is_not_repeated(self):
+        self.mock.plan({"at": "target", "method": "GET", "do": "status", "status": 500,
+                        "code": "io_error", "times": 2})
+        with self.assertRaises(dfc.Error) as caught:
+            self.bucket.get("o")
+        self.assertEqual((caught.exception.status, caught.exception.code), (500, "io_error"))
+        self.assertEqual(len(self.calls("GET")), 1)
+
+    def test_what_must_not_happen_twice_is_reported(self):
+        for step in ({"at": "target", "method": "PUT", "do": "act"},
+                     {"at": "target", "method": "PUT", "do": "drop"}):
+            self.mock.plan(step)
+            with self.assertRaises(dfc.Unreachable):
+                self.bucket.put(f"new-{step['do']}", b"x", if_absent=True)
+        self.mock.plan({"at": "proxy", "method": "POST", "path": "/buckets/c", "do": "act"})
+        with self.assertRaises(dfc.Unreachable):
+            self.client.bucket("c").create()
+        self.mock.plan({"at": "target", "method": "PUT", "do": "drop"})
+        with self.assertRaises(dfc.Unreachable):
+            self.bucket.put("once", iter([b"a", b"b"]))
+        self.mock.plan({"at": "target", "method": "PUT", "do": "drop"})
+        self.bucket.put("again", b"whole")  # a PUT of a whole object may happen twice
+
+    def test_a_read_that_breaks_off_goes_on(self):
+        self.bucket.put("o", DATA)
+        for bytes_ in (0, 1, 70000, len(DATA) - 1):
+            self.mock.plan({"at": "target", "method": "GET", "do": "cut", "bytes": bytes_})
+            self.assertEqual(self.bucket.get("o"), DATA)
+            self.mock.plan({"at": "target", "method": "GET", "do": "cut", "bytes": bytes_})
+            with self.bucket.open("o", buffering=0) as f:
+                out = b"".join(iter(lambda: f.read(5000), b""))
+            self.assertEqual(out, DATA)
+        ranges = [row["headers"].get("range") for row in self.calls("GET")]
+        self.assertIn("bytes=70000-", ranges)
+
+    def test_a_part_that_breaks_off_goes_on(self):
+        self.bucket.put("o", DATA)
+        for offset, length, want in ((100, 50000, DATA[100:50100]), (-60000, None, DATA[-60000:])):
+            self.mock.plan({"at": "target", "method": "GET", "do": "cut", "bytes": 10000})
+            with self.bucket.open("o", offset=offset, length=length, buffering=0) as f:
+                out = b"".join(iter(lambda: f.read(5000), b""))
+            self.assertEqual(out, want)
+
+    def test_an_object_that_changes_is_not_mixed(self):
+        self.bucket.put("o", DATA)
+        self.mock.plan({"at": "target", "method": "GET", "do": "cut", "bytes": 5000,
+                        "change": "another"})
+        with self.assertRaisesRegex(dfc.Precondition, "changed while it was read"):
+            with self.bucket.open("o") as f:
+                f.read()
+
+    def test_damage_is_noticed(self):
+        self.bucket.put("o", DATA)
+        self.mock.plan({"at": "target", "method": "GET", "do": "corrupt", "times": 3})
+        for read in (lambda: self.bucket.get("o"), lambda: self.bucket.open("o").read(),
+                     lambda: self.bucket.get_into("o", bytearray(len(DATA)))):
+            with self.assertRaises(dfc.Corrupt):
+                read()
+        self.mock.plan({"at": "target", "method": "PUT", "do": "corrupt"})
+        with self.assertRaises(dfc.Corrupt):
+            self.bucket.put("o", DATA)
+
+    def test_conditions(self):
+        first = self.bucket.put("o", b"1", if_absent=True)
+        with self.assertRaises(dfc.Precondition):
+            self.bucket.put("o", b"2", if_absent=True)
+        second = self.bucket.put("o", b"3", if_match=first.etag)
+        with self.assertRaises(dfc.NotModified):
+            self.bucket.get("o", if_none_match=second.etag)
+        with self.assertRaises(dfc.Precondition):
+            self.bucket.get("o", if_match=first.etag)
+
+    def test_lists_in_pages(self):
+        for i in range(25):
+            self.bucket.put(f"d{i % 5}/{i:02}", b"x")
+        names = [e.name for e in self.bucket.list(page_size=3)]
+        self.assertEqual(names, sorted(f"d{i % 5}/{i:02}" for i in range(25)))
+        folded = list(self.bucket.list(delimiter="/", page_size=2))
+        self.assertEqual([(e.name, e.is_prefix) for e in folded],
+                         [(f"d{i}/", True) for i in range(5)])
+        self.assertEqual(len(list(self.bucket.list("d1/", start_after="d1/06"))), 3)
+
+    def test_redirects_that_never_end(self):
+        self.mock.plan({"at": "target", "method": "GET", "do": "status", "status": 307,
+                        "location": "/v1/objects/b/o", "times": 20})
+        with self.assertRaisesRegex(dfc.Error, "more than 5 redirects"):
+            self.bucket.get("o")
+
+    def test_another_endpoint_is_tried(self):
+        client = dfc.Client(f"http://127.0.0.1:9,{self.mock.endpoint}", profile="", attempts=1)
+        self.addCleanup(client.close)
+        self.assertEqual(len(client.buckets()), 1)
+        with self.assertRaises(dfc.Unreachable):
+            dfc.Client("http://127.0.0.1:9", profile="", attempts=1).buckets()
+
+    def test_a_silent_node(self):
+        client = self.open(idle_timeout=0.3, attempts=1)
+        self.mock.plan({"method": "GET", "path": "/buckets", "do": "stall", "seconds": 30})
+        with self.assertRaises(dfc.Timeout):
+            client.buckets()
+
+    def test_what_is_no_document(self):
+        self.mock.plan({"method": "GET", "path": "/buckets", "do": "garbage"})
+        with self.assertRaises(dfc.Error):
+            self.client.buckets()
+
+    def test_names_and_values_that_cannot_be(self):
+        for call in (lambda: self.client.bucket(""), lambda: self.client.bucket("a/b"),
+                     lambda: self.bucket.get(""),
+                     lambda: self.bucket.put("o", b"", meta={"k": "a\r\nX: y"}),
+                     lambda: self.bucket.put("o", b"", content_type="a\nb"),
+                     lambda: self.bucket.get("o", offset=-1, length=5)):
+            with self.assertRaises(dfc.Invalid):
+                call()
+
+    def test_a_login_is_made_once_and_again_when_it_ends(self):
+        self.mock.auth.change({"secrets": {"AK": "secret"}})
+        with self.assertRaises(dfc.Denied):
+            self.client.buckets()
+        client = self.open(access_key="AK", secret_key="secret")
+        threads = [threading.Thread(target=client.buckets) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(self.mock.auth.made, 1)
+        self.mock.auth.change({"withdraw": True})
+        client.bucket("b").put("o", DATA)
+        self.assertEqual(self.mock.auth.made, 2)
+        with self.assertRaises(dfc.Denied):
+            self.open(access_key="AK", secret_key="other").buckets()
+
+    def test_threads_and_forked_processes(self):
+        self.bucket.put("o", DATA)
+        wrong = []
+
+        def read():
+            for _ in range(10):
+                if self.bucket.get("o") != DATA:
+                    wrong.append(1)
+
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        for t in threads:
+            t.start()
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if all(self.bucket.get("o") == DATA for _ in range(10)) else 1)
+        for t in threads:
+            t.join()
+        self.assertEqual((os.waitpid(child, 0)[1], wrong), (0, []))
+
+    def test_errors_cross_processes(self):
+        with self.assertRaises(dfc.NotFound) as caught:
+            self.bucket.get("nothing")
+        again = pickle.loads(pickle.dumps(caught.exception))
+        self.assertEqual((type(again), again.code, str(again)),
+                         (dfc.NotFound, "object_not_found", str(caught.exception)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+"""Replies as a node sends them, cut at every byte, and replies that are none."""
+
+import contextlib
+import random
+import socket
+import threading
+import unittest
+
+import frame  # noqa: F401
+from dfc._wire import Broken, Connection, parse_head
+
+PLAIN = b"HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 5\r\n\r\nhello"
+CHUNKS = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+          b"3;x=y\r\nhel\r\n2\r\nlo\r\n0\r\nTrailer: z\r\n\r\n")
+
+
+@contextlib.contextmanager
+def served(*pieces, hold=False):
+    """A connection to a node that sends these pieces for any request, and then hangs up."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    done = threading.Event()
+
+    def serve():
+        peer, _ = listener.accept()
+        with peer:
+            peer.recv(64)
+            for piece in pieces:
+                peer.sendall(piece)
+            if hold:
+                done.wait()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    connection = Connection(listener.getsockname(), None, 5.0, 1.0 if hold else 30.0)
+    try:
+        yield connection
+    finally:
+        done.set()
+        connection.close()
+        thread.join()
+        listener.close()
+
+
+def exchange(*pieces, method="GET"):
+    with served(*pieces) as connection:
+        head = connection.exchange(method, b"x")
+        return head, connection.read(), connection.reusable
+
+
+class WireTest(unittest.TestCase):
+    def test_a_reply_in_two_pieces_cut_at_every_byte(self):
+        for reply in (PLAIN, CHUNKS):
+            for at in range(len(reply) + 1):
+                head, body, reusable = exchange(reply[:at], reply[at:])
+                self.assertEqual((head.status, body, reusable), (200, b"hello", True), at)
+
+    def test_a_reply_that_ends_too_early(self):
+        for reply in (PLAIN, CHUNKS):
+            for at in range(len(reply)):
+                with self.assertRaises(Broken, msg=at) as caught:
+                    exchange(reply[:at])
+                self.assertTrue(caught.exception.sent)
+
+    def test_large_bodies(self):
+        data = random.Random(1).randbytes(3_000_000)
+        reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(data) + data
+        self.assertEqual(exchange(reply)[1], data)
+        with served(reply) as connection:
+            connection.exchange("GET", b"x")
+            self.assertEqual(b"".join(connection.pieces()), data)
+        with served(reply) as connection:
+            connection.exchange("GET", b"x")
+            into = bytearray(len(data))
+            self.assertEqual(connection.read_into(memoryview(into)), len(data))
+            self.assertEqual(into, data)
+
+    def test_bodies_that_are_none(self):
+        for status in (b"204 No Content", b"304 Not Modified"):
+            self.assertEqual(exchange(b"HTTP/1.1 " + status + b"\r\n\r\n")[1], b"")
+        self.assertEqual(exchange(PLAIN[:-5], method="HEAD")[1], b"")
+
+    def test_interim_replies_are_passed_over(self):
+        head, body, _ = exchange(b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN)
+        self.assertEqual((head.status, body), (200, b"hello"))
+
+    def test_a_connection_that_is_closed_is_not_kept(self):
+        closing = PLAIN.replace(b"ETag: \"1\"", b"Connection: close")
+        self.assertFalse(exchange(closing)[2])
+        self.assertFalse(exchange(PLAIN + b"more than was announced")[2])
+
+    def test_what_is_no_reply(self):
+        for text in (b"SSH-2.0\r\n\r\n", b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.1 abc OK\r\n\r\n",
+                     b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+                     b"HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
+                     b"HTTP/1.1 200 OK\r\n\r\n",
+                     b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+                     b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+                     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+                     CHUNKS.replace(b"3;x=y", b"zz"), CHUNKS.replace(b"3;x=y", b""),
+                     CHUNKS.replace(b"3;x=y", b"2"), CHUNKS.replace(b"3;x=y", b"f" * 20),
+                     b"HTTP/1.1 200 OK\r\nX: " + b"y" * (70 << 10)):
+            with self.assertRaises(Broken, msg=text[:60]):
+                exchange(text)
+
+    def test_a_node_that_is_silent(self):
+        with served(PLAIN[:20], hold=True) as connection:
+            with self.assertRaises(Broken) as caught:
+                connection.exchange("GET", b"x")
+            self.assertTrue(caught.exception.silent)
+
+    def test_nothing_listens(self):
+        free = socket.create_server(("127.0.0.1", 0))
+        address = free.getsockname()
+        free.close()
+        with self.assertRaises(Broken) as caught:
+            Connection(address, None, 5.0, 5.0)
+        self.assertFalse(caught.exception.sent)
+
+    def test_random_bytes_never_hang_or_end_otherwise(self):
+        draw = random.Random(3)
+        for _ in range(300):
+            text = bytearray(draw.choice((PLAIN, CHUNKS)))
+            for _ in range(draw.randrange(1, 4)):
+                text[draw.randrange(len(text))] = draw.randrange(256)
+            try:
+                exchange(bytes(text))
+            except Broken:
+                pass
+
+    def test_a_head(self):
+        head = parse_head(b"HTTP/1.1 404 Not Found\r\nDfc-Node:  t1 \r\nX-Y: a: b")
+        self.assertEqual((head.status, head.headers),
+                         (404, {"dfc-node": "t1", "x-y": "a: b"}))
+
+
+if __name__ == "__main__":
+    unittest.main()
