@@ -34,7 +34,7 @@ struct copy {
     enum s3_sum_type sum_type; /* … of this type */
     struct arena *arena;
     struct http_call read, write;
-    struct bpipe *pipe;          /* NULL: there are no bytes */
+    struct bpipe *pipe;          /* between the two; NULL before the first */
     struct native_head put_head; /* the arena's */
     unsigned hops, running;      /* redirects of the read; calls that have not ended */
     struct target_call_header *found, *stored;
@@ -236,9 +236,11 @@ static enum s3_error check_body(struct http_request *req, const struct gateway_c
     return e == S3_OK ? body_end(body, why) : e;
 }
 
-static enum s3_error check_self(const struct copy *c, struct s3_failure *why)
+static enum s3_error check_source(const struct copy *c, struct s3_failure *why)
 {
     const struct s3_call *to = &c->s3->s3;
+    if (c->source.has_range)
+        return s3_fail(why, S3_INVALID_REQUEST, "Only a part is copied from a range of the source");
     if (c->replaces || strcmp(c->source.bucket, to->bucket) != 0 ||
         strcmp(c->source.key, to->key) != 0)
         return S3_OK;
@@ -257,7 +259,7 @@ static enum s3_error read_request(struct copy *c, struct s3_failure *why)
         (e = read_directive(call, "x-amz-tagging-directive", &replaces_tags, why)) != S3_OK ||
         (e = read_algorithm(c, why)) != S3_OK || (e = native_head_check_kept(call, why)) != S3_OK)
         return e;
-    return check_self(c, why);
+    return check_source(c, why);
 }
 
 static int set_urls(struct copy *c, struct error *err)

@@ -81,6 +81,8 @@ def test_sources_in_all_their_forms(c):
                        ("b/from%20100?versionId=7", "InvalidArgument")):
         refused(root_of(c).call("PUT", "/b/no", b"", headers={"x-amz-copy-source": form}), 400,
                 code)
+    refused(copy(root_of(c), "/b/from 100", "/b/no", {"x-amz-copy-source-range": "bytes=0-9"}),
+            400, "InvalidRequest")
     refused(root_of(c).call("GET", "/b/no"), 404, "NoSuchKey")
 
 
