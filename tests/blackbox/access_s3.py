@@ -2,7 +2,6 @@
 """Every operation of S3 asks for its right, on the S3 listener and below /s3 of the public one, at a
 proxy and at a target.  s3/ops.def drives the test, so that a new operation cannot be forgotten."""
 
-import json
 import os
 import re
 from dataclasses import dataclass
