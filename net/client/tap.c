@@ -34,11 +34,19 @@ struct tap {
     bool stalled;
 };
 
+/* By a reset: a port would else be taken for a minute, and each large reply takes one. */
+static void reset(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once); /* it is slower then */
+    close(fd);
+}
+
 static void tap_unref(struct tap *t)
 {
     if (atomic_fetch_sub(&t->refs, 1) != 1)
         return;
-    close(t->fd);
+    reset(t->fd);
     close(t->pipe[0]);
     close(t->pipe[1]);
     pthread_mutex_destroy(&t->lock);

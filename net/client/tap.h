@@ -3,6 +3,8 @@
  *
  *   server's socket ─▶ kernel pipe ─▶ client's socket
  *
+ * The server's connection ends with the body, by a reset.
+ *
  * One reader, in any thread, until tap_free().  While the reader waits, the loop watches the
  * server's socket: a server that sends nothing for the stall timeout cuts the stream. */
 #pragma once

@@ -1,6 +1,7 @@
 /* Large replies that leave curl: all their bytes, in order, and what cuts them. */
 #include "net/client/tap.h"
 
+#include <errno.h>
 #include <semaphore.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ struct tapped {
 struct script {
     size_t len, missing;
     bool stays; /* silent, after that, until `over` */
+    int end;    /* errno of the connection's end, if the server looks for it (-1) */
     sem_t over;
 };
 
@@ -34,6 +36,8 @@ static void script_reply(struct peer *p)
     }
     if (s->stays)
         sem_wait(&s->over);
+    if (s->end != 0)
+        s->end = recv(c->fd, piece, 1, 0) < 0 ? errno : 0;
     peer_close(c);
 }
 
@@ -106,12 +110,13 @@ static void test_the_rest_is_read(void **state)
     (void)state;
     struct peer p;
     struct tapped t;
-    struct script s = {.len = STREAM_BYTES};
+    struct script s = {.len = STREAM_BYTES, .end = -1};
     size_t first = begin(&p, &t, &s), good = 0;
     assert_non_null(t.tap);
     assert_int_equal(read_rest(&t, first, &good), TAP_EMPTY);
     assert_int_equal(first + good, STREAM_BYTES);
     end(&p, &t, &s);
+    assert_int_equal(s.end, ECONNRESET);
 }
 
 static void drain(int fd, size_t at, size_t *good)
