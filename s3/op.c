@@ -211,6 +211,17 @@ static bool is_reserved(const char *name)
     return false;
 }
 
+/* The parts between dots are labels of DNS. */
+static bool has_bad_label(const char *name)
+{
+    static const char *const bad[] = {"..", ".-", "-."};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (strstr(name, bad[i]) != NULL)
+            return true;
+    }
+    return false;
+}
+
 enum s3_error s3_bucket_name_check(const char *name, struct s3_failure *why)
 {
     size_t len = strlen(name);
@@ -224,8 +235,9 @@ enum s3_error s3_bucket_name_check(const char *name, struct s3_failure *why)
     if (!is_small_or_digit(name[0]) || !is_small_or_digit(name[len - 1]))
         return s3_fail(why, S3_INVALID_BUCKET_NAME,
                        "A bucket's name begins and ends with a letter or digit");
-    if (strstr(name, "..") != NULL || is_ipv4(name) || is_reserved(name))
+    if (has_bad_label(name) || is_ipv4(name) || is_reserved(name))
         return s3_fail(why, S3_INVALID_BUCKET_NAME,
-                       "A bucket's name has no '..', is no IPv4 address, and is not reserved");
+                       "A bucket's name has no '..', '.-' or '-.', is no IPv4 address, and is not "
+                       "reserved");
     return S3_OK;
 }

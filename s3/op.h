@@ -58,6 +58,6 @@ enum s3_error s3_op_find(const struct s3_request *r, const struct s3_place *plac
                          struct arena *arena, struct s3_call *out, struct s3_failure *why);
 
 /* Is it a name that S3 gives to a new bucket?  3 to 63 small letters, digits, '.' and '-', with a
- * letter or digit at both ends; no "..", no IPv4 address, none of the prefixes that AWS reserves.
- * S3_INVALID_BUCKET_NAME. */
+ * letter or digit at both ends; no "..", ".-" or "-.", no IPv4 address, none of the prefixes that
+ * AWS reserves.  S3_INVALID_BUCKET_NAME. */
 enum s3_error s3_bucket_name_check(const char *name, struct s3_failure *why);

@@ -171,8 +171,9 @@ static void names_of_new_buckets(void **unused)
     (void)unused;
     static const char *const good[] = {"abc", "a-b.c", "1bucket", "192.168.5", "x.1.2.3.4"};
     static const char *const bad[] = {
-        "",     "ab",      "Abc",     "a_b",         "-abc",  "abc-",         ".abc",
-        "a..b", "1.2.3.4", "xn--abc", "abc-s3alias", "a b c", "\xc3\xa9tude", "abc--ol-s3"};
+        "",         "ab",      "Abc",     "a_b",         "-abc",  "abc-",         ".abc",
+        "a..b",     "1.2.3.4", "xn--abc", "abc-s3alias", "a b c", "\xc3\xa9tude", "abc--ol-s3",
+        "foo.-bar", "foo-.bar"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         assert_int_equal(s3_bucket_name_check(good[i], NULL), S3_OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
