@@ -62,6 +62,7 @@ static bool is_back(json_t *now, json_t *then)
     return json_integer_value(created) != 0 && is_same(created, json_object_get(then, "created"));
 }
 
+/* What the bucket itself is, or its properties. */
 static json_t *bucket_change(json_t *buckets, json_t *then)
 {
     const char *name = name_of(then);
@@ -77,6 +78,22 @@ static json_t *bucket_change(json_t *buckets, json_t *then)
     return is_same(props, old_props) ? NULL : change("set", "bucket", name, old_props, props);
 }
 
+/* Of a bucket that stays: its S3 documents. */
+static json_t *texts_change(json_t *buckets, json_t *then)
+{
+    json_t *now = find_bucket(buckets, name_of(then));
+    json_t *old = json_object_get(now, "texts"), *texts = json_object_get(then, "texts");
+    return now == NULL || is_same(old, texts)
+               ? NULL
+               : change("set", "S3 documents of bucket", name_of(then), old, texts);
+}
+
+static void append(json_t *plan, json_t *change)
+{
+    if (change != NULL)
+        json_array_append_new(plan, change);
+}
+
 static void compare_buckets(json_t *plan, json_t *present, json_t *wanted)
 {
     json_t *now = buckets_of(present);
@@ -85,9 +102,8 @@ static void compare_buckets(json_t *plan, json_t *present, json_t *wanted)
     json_t *one;
     json_array_foreach(then, i, one)
     {
-        json_t *c = bucket_change(now, one);
-        if (c != NULL)
-            json_array_append_new(plan, c);
+        append(plan, bucket_change(now, one));
+        append(plan, texts_change(now, one));
     }
     json_array_foreach(now, i, one)
     {
@@ -152,6 +168,7 @@ static const struct {
     {"remove", "bucket", "-", "is destroyed, WITH EVERYTHING IN IT: id "},
     {"replace", "bucket", "!", "becomes another one, and WHAT IS IN IT NOW IS DESTROYED: id "},
     {"set", "bucket", "~", "changes: "},
+    {"set", "S3 documents of bucket", "~", "change: "},
     {"set", "setting", "~", "changes: "},
 };
 

@@ -21,7 +21,8 @@ static void every_difference_is_one_line(void **unused)
     static const char now[] =
         "{\"bmd\": {\"buckets\": [{\"id\": 1, \"name\": \"same\", \"props\": {\"copies\": 1}},"
         "{\"id\": 2, \"name\": \"new\", \"props\": {}}, {\"id\": 5, \"name\": \"other\"},"
-        "{\"id\": 3, \"name\": \"changed\", \"props\": {\"d\": \"sync\"}}]},"
+        "{\"id\": 3, \"name\": \"changed\", \"props\": {\"d\": \"sync\"},"
+        " \"texts\": {\"cors\": \"<C/>\"}}]},"
         "\"config\": {\"values\": {\"jobs_max\": \"9\", \"nodes_max\": \"7\", \"x\": \"1\"}}}";
     static const char then[] =
         "{\"bmd\": {\"buckets\": [{\"id\": 1, \"name\": \"same\", \"props\": {\"copies\": 1}},"
@@ -34,6 +35,7 @@ static void every_difference_is_one_line(void **unused)
          "one, "
          "without objects"),
         "~ bucket 'changed' changes: {\"d\":\"sync\"} -> {\"d\":\"async\"}",
+        "~ S3 documents of bucket 'changed' change: {\"cors\":\"<C/>\"} -> its default",
         "- bucket 'new' is destroyed, WITH EVERYTHING IN IT: id 2",
         "~ setting 'jobs_max' changes: \"9\" -> \"8\"",
         "~ setting 'buckets_max' changes: its default -> \"3\"",

@@ -163,6 +163,45 @@ int command_bucket_props(const struct cluster_state *s, const struct command *cm
     return 0;
 }
 
+/* With `b` in place of the bucket of its name. */
+static int check_texts_room(const struct cluster_state *s, const struct bucket *b,
+                            struct error *err)
+{
+    struct cluster_settings settings;
+    uint64_t bytes = bucket_texts_bytes(&b->texts);
+    uint64_t before = bucket_texts_bytes(&bmd_bucket(&s->bmd, b->name)->texts);
+    cluster_settings_get(&s->config, &settings);
+    for (size_t i = 0; i < s->bmd.count; i++) {
+        if (s->bmd.buckets[i].id != b->id)
+            bytes += bucket_texts_bytes(&s->bmd.buckets[i].texts);
+    }
+    if (bucket_texts_bytes(&b->texts) <= before || bytes <= settings.bucket_texts_max)
+        return 0;
+    return error_set(err, E_OVERLOAD,
+                     "the S3 documents of all buckets would have %llu bytes, more than "
+                     "bucket_texts_max allows (%llu)",
+                     (unsigned long long)bytes, (unsigned long long)settings.bucket_texts_max);
+}
+
+int command_bucket_texts(const struct cluster_state *s, const struct command *cmd,
+                         const struct cluster_state **next, struct error *err)
+{
+    const struct bucket *known;
+    int r = need_bucket(s, cmd->name, &known, err);
+    if (r != 0)
+        return r;
+    struct bucket b = *known;
+    if ((r = bucket_texts_patch(cmd->patch, "texts", &b.texts, err)) != 0 ||
+        (r = check_texts_room(s, &b, err)) != 0)
+        return r;
+    if (bucket_texts_equal(&known->texts, &b.texts))
+        return command_keep(s, next);
+    struct bmd m;
+    bmd_with(&s->bmd, &b, &m);
+    *next = command_next_bmd(s, &m);
+    return 0;
+}
+
 /* All buckets that `change` changes, in one version. */
 static int change_buckets(const struct cluster_state *s, const struct command *cmd,
                           bool (*change)(const struct cluster_state *s, const struct command *cmd,

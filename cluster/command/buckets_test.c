@@ -94,6 +94,43 @@ static void a_patch_changes_only_what_it_names(void **unused)
     assert_int_equal(now->checksum, CHECKSUM_XXH3);
 }
 
+static json_t *text_patch(const char *name, size_t len)
+{
+    _cleanup_free_ char *text = xcalloc(1, len + 1);
+    memset(text, 'x', len);
+    return json_pack("{s:s}", name, text);
+}
+
+static void test_texts_of_buckets(void **state)
+{
+    (void)state;
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    _cleanup_json_ json_t *cors = text_patch("cors", 7), *tags = text_patch("tags", 3);
+    _cleanup_json_ json_t *fewer = text_patch("cors", 6), *none = json_pack("{s:n}", "cors");
+    struct command put = {.kind = CMD_BUCKET_TEXTS, .name = "b", .patch = cors};
+    assert_refused(s, put, E_BUCKET_NOT_FOUND);
+    for (const char *const *name = (const char *const[]){"b", "a", NULL}; *name != NULL; name++)
+        apply(&s, (struct command){
+                      .kind = CMD_BUCKET_CREATE, .name = *name, .props = &bucket_props_default});
+    apply(&s, (struct command){.kind = CMD_CONFIG_SET, .name = "bucket_texts_max", .text = "10"});
+    apply(&s, put);
+    assert_unchanged(s, put);
+    put.name = "a";
+    assert_refused(s, put, E_OVERLOAD);
+    put.patch = tags;
+    apply(&s, put);
+    apply(&s, (struct command){.kind = CMD_CONFIG_SET, .name = "bucket_texts_max", .text = "1"});
+    put = (struct command){.kind = CMD_BUCKET_TEXTS, .name = "b", .patch = fewer};
+    apply(&s, put); /* it frees room */
+    apply(&s, (struct command){.kind = CMD_BUCKET_RENAME, .name = "b", .text = "c"});
+    assert_string_equal(bmd_bucket(&s->bmd, "c")->texts.text[BUCKET_CORS], "xxxxxx");
+    assert_string_equal(bmd_bucket(&s->bmd, "a")->texts.text[BUCKET_TAGS], "xxx");
+    put = (struct command){.kind = CMD_BUCKET_TEXTS, .name = "c", .patch = none};
+    apply(&s, put);
+    assert_null(bmd_bucket(&s->bmd, "c")->texts.text[BUCKET_CORS]);
+    assert_unchanged(s, put);
+}
+
 static struct command rename_to(const char *name, const char *to)
 {
     return (struct command){.kind = CMD_BUCKET_RENAME, .name = name, .text = to};
@@ -256,6 +293,7 @@ int main(void)
         cmocka_unit_test(bucket_ids_are_never_used_twice),
         cmocka_unit_test(bucket_props_are_checked),
         cmocka_unit_test(a_patch_changes_only_what_it_names),
+        cmocka_unit_test(test_texts_of_buckets),
         cmocka_unit_test(test_bucket_rename_keeps_all_but_the_name),
         cmocka_unit_test(test_a_bucket_in_use_is_not_renamed),
         cmocka_unit_test(a_restore_replaces_buckets_and_settings),

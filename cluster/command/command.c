@@ -204,6 +204,7 @@ static command_fn *const appliers[] = {
     [CMD_BUCKET_CREATE] = command_bucket_create,
     [CMD_BUCKET_DESTROY] = command_bucket_destroy,
     [CMD_BUCKET_PROPS] = command_bucket_props,
+    [CMD_BUCKET_TEXTS] = command_bucket_texts,
     [CMD_BUCKET_RENAME] = command_bucket_rename,
     [CMD_CONFIG_SET] = apply_config_set,
     [CMD_JOB_CREATE] = command_job_create,

@@ -25,6 +25,7 @@ enum command_kind {
     CMD_BUCKET_CREATE, /* name, props, wall_ms; `actor` becomes the owner */
     CMD_BUCKET_DESTROY, /* name; bucket_id: 0, or the id that it must have */
     CMD_BUCKET_PROPS,   /* name, patch: the props that change, as in the bucket's document */
+    CMD_BUCKET_TEXTS,   /* name, patch: {"cors": text, or null for none} */
     CMD_BUCKET_RENAME,  /* name, text = the new name; not while an unfinished job uses it */
     CMD_CONFIG_SET,     /* name, text (NULL: back to the default) */
     CMD_JOB_CREATE,     /* job */

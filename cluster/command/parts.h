@@ -28,6 +28,7 @@ command_fn command_lag_done;
 command_fn command_bucket_create;
 command_fn command_bucket_destroy;
 command_fn command_bucket_props;
+command_fn command_bucket_texts;
 command_fn command_bucket_rename;
 command_fn command_copies_filled, command_copies_lowered;
 

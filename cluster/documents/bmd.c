@@ -1,5 +1,6 @@
 #include "cluster/documents/bmd.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cluster/access/user.h"
@@ -56,16 +57,22 @@ static void bmd_begin(struct bmd *b, uint64_t version, size_t capacity)
     b->buckets = arena_alloc(document_arena(b->memory), capacity * sizeof b->buckets[0]);
 }
 
+/* What its texts point to becomes the arena's. */
+static void own_texts(struct bucket *b, struct arena *a)
+{
+    b->name = arena_strdup(a, b->name);
+    if (b->owner != NULL)
+        b->owner = arena_strdup(a, b->owner);
+    if (b->props.backend != NULL)
+        b->props.backend = arena_strdup(a, b->props.backend);
+    b->texts = bucket_texts_copy(&b->texts, a);
+}
+
 static void bmd_append(struct bmd *b, const struct bucket *bucket)
 {
-    struct arena *a = document_arena(b->memory);
     struct bucket *copy = &b->buckets[b->count++];
     *copy = *bucket;
-    copy->name = arena_strdup(a, bucket->name);
-    if (bucket->owner != NULL)
-        copy->owner = arena_strdup(a, bucket->owner);
-    if (bucket->props.backend != NULL)
-        copy->props.backend = arena_strdup(a, bucket->props.backend);
+    own_texts(copy, document_arena(b->memory));
 }
 
 static void bmd_splice(const struct bmd *old, size_t from, size_t to, const struct bucket *b,
@@ -121,6 +128,9 @@ json_t *bucket_to_json(const struct bucket *b)
                   (json_int_t)b->created_ms, "props", bucket_props_to_json(&b->props));
     if (b->owner != NULL)
         json_object_set_new(doc, "owner", json_string(b->owner));
+    json_t *texts = bucket_texts_to_json(&b->texts);
+    if (texts != NULL)
+        json_object_set_new(doc, "texts", texts);
     if (b->filled < b->props.copies) {
         json_object_set_new(doc, "filled", json_integer(b->filled));
         json_object_set_new(doc, "raised", json_integer((json_int_t)b->raised));
@@ -170,6 +180,15 @@ static int lowered_from_json(json_t *doc, const char *path, struct bucket *out, 
     return r;
 }
 
+static int texts_from_json(json_t *doc, const char *path, struct bucket *out, struct error *err)
+{
+    char texts_path[96];
+    json_t *texts = NULL;
+    int r = json_get_object(doc, path, "texts", &texts, err);
+    snprintf(texts_path, sizeof texts_path, "%s.texts", path);
+    return r == 0 && texts != NULL ? bucket_texts_patch(texts, texts_path, &out->texts, err) : r;
+}
+
 int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct bucket *out,
                      struct error *err)
 {
@@ -190,15 +209,13 @@ int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct buck
     }
     if ((r = check_bounds(&out->props, path, err)) != 0 ||
         (r = filled_from_json(doc, path, out, err)) != 0 ||
-        (r = lowered_from_json(doc, path, out, err)) != 0)
+        (r = lowered_from_json(doc, path, out, err)) != 0 ||
+        (r = texts_from_json(doc, path, out, err)) != 0)
         return r;
     if (out->owner != NULL && !user_id_is_valid(out->owner))
         return error_set(err, E_INVALID, "field '%s.owner' is no id of a user", path);
-    out->name = arena_strdup(a, name);
-    if (out->owner != NULL)
-        out->owner = arena_strdup(a, out->owner);
-    if (out->props.backend != NULL)
-        out->props.backend = arena_strdup(a, out->props.backend);
+    out->name = name;
+    own_texts(out, a);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cluster/documents/bucket_texts.h"
 #include "cluster/props/bucket_props.h"
 #include "common/arena.h"
 #include "common/error.h"
@@ -18,6 +19,7 @@ struct bucket {
     int64_t created_ms;
     const char *owner; /* id of the user who has all rights on it; NULL: none */
     struct bucket_props props;
+    struct bucket_texts texts;
     /* How many of the owners, in rank, have what was there when `copies` was raised: all, but until
      * a repair has filled the others.  `raised`: the bmd's version of that. */
     uint32_t filled;

@@ -193,10 +193,27 @@ static void random_bucket(struct rng *rng, struct arena *a, struct command *cmd)
     cmd->patch = random_patch(rng, cmd->props);
 }
 
-static void random_bucket_rename(struct rng *rng, struct arena *a, struct command *cmd)
+static void random_bucket_change(struct rng *rng, struct arena *a, struct command *cmd)
 {
     cmd->name = pick_id(rng, a, "b", 20);
-    cmd->text = random_bucket_name(rng, a);
+    if (cmd->kind == CMD_BUCKET_RENAME) {
+        cmd->text = random_bucket_name(rng, a);
+        return;
+    }
+    cmd->patch = json_object();
+    for (enum bucket_text i = 0; i < BUCKET_TEXTS; i++) {
+        if (rng_below(rng, 2))
+            json_object_set_new(cmd->patch, bucket_text_name(i),
+                                rng_below(rng, 4) == 0 ? json_null()
+                                                       : json_string(pick_id(rng, a, "<x>", 9)));
+    }
+}
+
+static void random_join(struct rng *rng, struct arena *a, struct command *cmd)
+{
+    cmd->node = random_node(rng, a, rng_below(rng, 4) == 0);
+    cmd->fresh = rng_below(rng, 4) != 0;
+    cmd->lost = rng_below(rng, 8) == 0;
 }
 
 static void random_node_change(struct rng *rng, struct arena *a, struct command *cmd)
@@ -239,9 +256,7 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         cmd.term = s->term + rng_below(rng, 3);
         break;
     case CMD_NODE_JOIN:
-        cmd.node = random_node(rng, a, rng_below(rng, 4) == 0);
-        cmd.fresh = rng_below(rng, 4) != 0;
-        cmd.lost = rng_below(rng, 8) == 0;
+        random_join(rng, a, &cmd);
         break;
     case CMD_NODE_STATE:
     case CMD_NODE_ABSENT:
@@ -254,8 +269,9 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         cmd.actor = random_actor(rng, s);
         random_bucket(rng, a, &cmd);
         break;
+    case CMD_BUCKET_TEXTS:
     case CMD_BUCKET_RENAME:
-        random_bucket_rename(rng, a, &cmd);
+        random_bucket_change(rng, a, &cmd);
         break;
     case CMD_CONFIG_SET:
         random_config(rng, a, &cmd);

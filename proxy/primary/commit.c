@@ -37,6 +37,7 @@ static bool lengthens(const struct command *cmd)
     switch (cmd->kind) {
     case CMD_BUCKET_CREATE:
     case CMD_BUCKET_PROPS:
+    case CMD_BUCKET_TEXTS:
     case CMD_JOB_CREATE:
         return true;
     case CMD_CONFIG_SET:
