@@ -110,21 +110,6 @@ void s3_bucket_none(struct http_request *req, const struct gateway_call *call)
     if_there(req, call, reply_none);
 }
 
-/* The next request at this node finds what has changed, by the state that the proxy named. */
-static void when_known(struct http_request *req, const struct gateway_call *call,
-                       const struct buf *text, void (*fn)(void *arg), void *arg)
-{
-    const struct gateway_config *config = gateway_config_of(call->gateway);
-    struct error err = ERROR_INIT;
-    const char *state = NULL;
-    if (config->renew == NULL)
-        fn(arg);
-    else if (proxy_call_state(req, text, &state, &err) == 0)
-        config->renew(config->ctx, state, fn, arg);
-    else
-        http_reply_error(req, &err);
-}
-
 /* --- CreateBucket ----------------------------------------------------------------------------- */
 
 static bool is_own(const struct http_request *req, const struct gateway_call *call)
@@ -137,44 +122,42 @@ static bool is_own(const struct http_request *req, const struct gateway_call *ca
     return b->owner != NULL && id != NULL && strcmp(b->owner, id) == 0;
 }
 
-struct creation {
-    struct http_request *req;
-    const struct gateway_call *call;
-    struct error err; /* code 0, or E_BUCKET_EXISTS */
-};
-
-static void reply_created(void *arg)
+static void reply_created(struct http_request *req, const struct gateway_call *call)
 {
-    const struct creation *c = arg;
-    if (c->err.code != 0 && !is_own(c->req, c->call)) {
-        http_reply_error(c->req, &c->err);
+    http_reply_header(req, "Location", arena_printf(http_arena(req), "/%s", call->s3.bucket));
+    http_reply_empty(req, 200);
+}
+
+static void reply_exists(struct http_request *req, const struct gateway_call *call)
+{
+    struct error err = ERROR_INIT;
+    if (is_own(req, call)) {
+        reply_created(req, call);
         return;
     }
-    http_reply_header(c->req, "Location",
-                      arena_printf(http_arena(c->req), "/%s", c->call->s3.bucket));
-    http_reply_empty(c->req, 200);
+    error_set(&err, E_BUCKET_EXISTS, "bucket '%s' exists", call->s3.bucket);
+    http_reply_error(req, &err);
 }
 
 static void found(struct http_request *req, const struct gateway_call *call, void *arg,
                   const struct error *err, const struct buf *text)
 {
+    (void)arg;
     if (err->code != 0)
         http_reply_error(req, err);
     else
-        when_known(req, call, text, reply_created, arg);
+        proxy_call_when_known(req, call, text, reply_exists);
 }
 
 /* Whose it is, where it exists, this node may not know yet. */
 static void created(struct http_request *req, const struct gateway_call *call, void *arg,
                     const struct error *err, const struct buf *text)
 {
-    struct creation *c = arena_alloc(http_arena(req), sizeof *c);
     const struct proxy_call look = {
-        .method = HTTP_GET, .bucket = call->s3.bucket, .rest = "/state", .done = found, .arg = c};
+        .method = HTTP_GET, .bucket = call->s3.bucket, .rest = "/state", .done = found};
     (void)arg;
-    *c = (struct creation){.req = req, .call = call, .err = *err};
     if (err->code == 0)
-        when_known(req, call, text, reply_created, c);
+        proxy_call_when_known(req, call, text, reply_created);
     else if (err->code == E_BUCKET_EXISTS)
         proxy_call_start(req, call, &look);
     else
@@ -204,9 +187,10 @@ void s3_create_bucket(struct http_request *req, const struct gateway_call *call)
 
 /* --- DeleteBucket ----------------------------------------------------------------------------- */
 
-static void reply_destroyed(void *arg)
+static void reply_destroyed(struct http_request *req, const struct gateway_call *call)
 {
-    http_reply_empty(arg, 204);
+    (void)call;
+    http_reply_empty(req, 204);
 }
 
 static void destroyed(struct http_request *req, const struct gateway_call *call, void *arg,
@@ -216,7 +200,7 @@ static void destroyed(struct http_request *req, const struct gateway_call *call,
     if (err->code != 0)
         http_reply_error(req, err);
     else
-        when_known(req, call, text, reply_destroyed, req);
+        proxy_call_when_known(req, call, text, reply_destroyed);
 }
 
 /* Of the request's arena. */

@@ -7,6 +7,7 @@
 #include "cluster/documents/state.h"
 #include "cluster/documents/state_holder.h"
 #include "common/clock.h"
+#include "gateway/cors.h"
 #include "gateway/gateway_parts.h"
 #include "gateway/proxy_call.h"
 #include "gateway/reply.h"
@@ -45,7 +46,8 @@ static void read_head(struct http_request *req, struct s3_request *head)
 /* A DELETE of an object is told as a change, a PUT is not: as of the native calls. */
 static bool is_change(const struct s3_op *op)
 {
-    bool reads = strcmp(op->method, "GET") == 0 || strcmp(op->method, "HEAD") == 0;
+    bool reads = strcmp(op->method, "GET") == 0 || strcmp(op->method, "HEAD") == 0 ||
+                 op->right == RIGHT_NONE;
     return op->right == RIGHT_DELETE || (!reads && op->level == S3_LEVEL_BUCKET);
 }
 
@@ -145,7 +147,8 @@ static enum s3_error check_right(struct http_request *req, const struct gateway_
 static enum s3_error admit(struct gateway *g, struct http_request *req,
                            const struct gateway_call *call, struct s3_failure *why)
 {
-    enum s3_error e = g->config.asks_rights ? check_right(req, call, why) : S3_OK;
+    enum s3_error e =
+        g->config.asks_rights ? check_right(req, call, why) : cors_check_page(req, call, why);
     if (e != S3_OK || (e = s3_headers_check(&call->head, why)) != S3_OK)
         return e;
     return call->op->answer == S3_OK ? S3_OK : s3_fail(why, call->op->answer, NULL);
@@ -179,6 +182,7 @@ static void go_on(struct gateway *g, struct http_request *req, const struct gate
 struct renewal {
     struct http_request *req;
     const struct gateway_call *call;
+    bool is_own_bucket; /* which was unknown; else the source of a copy was */
 };
 
 static void renewed(void *arg)
@@ -187,6 +191,8 @@ static void renewed(void *arg)
     const char *key = r->call->has_key ? r->call->credential.access_key : NULL;
     struct s3_failure why;
     guard_renew(r->req);
+    if (r->is_own_bucket)
+        cors_add_headers(r->req, r->call);
     if (key != NULL && guard_find_key(r->req, key) == NULL) {
         s3_fail(&why, S3_INVALID_ACCESS_KEY, NULL);
         gateway_fail(r->req, &why);
@@ -216,7 +222,7 @@ static void ask_proxy(struct http_request *req, const struct gateway_call *call,
     struct renewal *r = arena_alloc(http_arena(req), sizeof *r);
     const struct proxy_call spec = {
         .method = HTTP_GET, .bucket = bucket, .rest = "/state", .done = heard, .arg = r};
-    *r = (struct renewal){req, call};
+    *r = (struct renewal){req, call, strcmp(bucket, call->s3.bucket) == 0};
     proxy_call_start(req, call, &spec);
 }
 
@@ -225,7 +231,7 @@ static bool may_wait(const struct http_request *req, const struct gateway_call *
 {
     enum http_method m = http_method(req);
     bool is_copy = call->s3.op == S3_OP_CopyObject && http_content_length(req) == 0;
-    return m == HTTP_GET || m == HTTP_HEAD || m == HTTP_DELETE || is_copy;
+    return m == HTTP_GET || m == HTTP_HEAD || m == HTTP_DELETE || m == HTTP_OPTIONS || is_copy;
 }
 
 static bool is_unknown(const struct cluster_state *s, const char *bucket)
@@ -261,7 +267,11 @@ static enum s3_error identify(struct gateway *g, struct http_request *req,
                               struct gateway_call *call, struct s3_failure *why)
 {
     enum s3_error e = find_op(g, req, call, why);
-    if (e == S3_OK)
+    if (e != S3_OK)
+        return e;
+    cors_add_headers(req, call);
+    /* The query of a preflight may have the signature of the request that it asks about. */
+    if (call->op->right != RIGHT_NONE)
         e = s3_verify_read(&call->head, &call->s3.query, http_arena(req), &call->credential, why);
     if (e == S3_OK && g->config.asks_rights && call->credential.signing != S3_SIGNED_NOT)
         e = check_signature(g, req, call, why);

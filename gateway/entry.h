@@ -7,12 +7,13 @@
 void gateway_begin(struct gateway *g, struct http_request *req);
 
 /* The rows of a daemon's route table; `begin_fn` calls gateway_begin(). */
-#define GATEWAY_ROW(row_name, row_pattern, row_net, begin_fn, text)                             \
-    {                                                                                           \
-        .name = (row_name), .method = HTTP_ANY, .pattern = (row_pattern), .nets = (row_net),    \
-        .any_type = true, .right = RIGHT_OPERATION, .begin = (begin_fn), .summary = (text),     \
-        .query = HTTP_PARAMETERS({HTTP_ANY_PARAMETER, "as in S3"}), .body = "as in S3",         \
-        .reply = "as in S3; errors are S3's XML", .errors = "in [S3's words](../design/s3.md)", \
+#define GATEWAY_ROW(row_name, row_pattern, row_net, begin_fn, text)                          \
+    {                                                                                        \
+        .name = (row_name), .method = HTTP_ANY, .pattern = (row_pattern), .nets = (row_net), \
+        .any_type = true, .pages = true, .right = RIGHT_OPERATION, .begin = (begin_fn),      \
+        .summary = (text), .query = HTTP_PARAMETERS({HTTP_ANY_PARAMETER, "as in S3"}),       \
+        .body = "as in S3", .reply = "as in S3; errors are S3's XML",                        \
+        .errors = "in [S3's words](../design/s3.md)",                                        \
     }
 #define GATEWAY_ROUTES(begin_fn)                                                          \
     GATEWAY_ROW("s3_service", "/", NET_S3, begin_fn, "S3: ListBuckets."),                 \

@@ -63,6 +63,35 @@ int proxy_call_state(struct http_request *req, const struct buf *text, const cha
     return code;
 }
 
+struct awaited {
+    struct http_request *req;
+    const struct gateway_call *call;
+    void (*fn)(struct http_request *req, const struct gateway_call *call);
+};
+
+static void known(void *arg)
+{
+    const struct awaited *w = arg;
+    w->fn(w->req, w->call);
+}
+
+void proxy_call_when_known(struct http_request *req, const struct gateway_call *call,
+                           const struct buf *text,
+                           void (*fn)(struct http_request *req, const struct gateway_call *call))
+{
+    const struct gateway_config *config = gateway_config_of(call->gateway);
+    struct awaited *w = arena_alloc(http_arena(req), sizeof *w);
+    struct error err = ERROR_INIT;
+    const char *state = NULL;
+    *w = (struct awaited){req, call, fn};
+    if (config->renew == NULL)
+        fn(req, call);
+    else if (proxy_call_state(req, text, &state, &err) == 0)
+        config->renew(config->ctx, state, known, w);
+    else
+        http_reply_error(req, &err);
+}
+
 int proxy_call_page(const struct buf *text, uint64_t until_ms, struct proxy_page *out,
                     struct error *err)
 {
@@ -98,6 +127,9 @@ static void start(struct http_client *client, struct pending *p, const struct no
                                    .url = p->url,
                                    .headers = lines,
                                    .node = arena_strdup(http_arena(req), n->id),
+                                   .body = p->spec.body,
+                                   .body_len = p->spec.body != NULL ? strlen(p->spec.body) : 0,
+                                   .body_stays = true,
                                    .reply_max = p->spec.reply_max,
                                    .once = p->spec.method != HTTP_GET,
                                    .total_timeout_ms = CALL_MS,

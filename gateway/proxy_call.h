@@ -1,5 +1,5 @@
 /* A native call to a proxy that carries an S3 request out: a bucket's creation, its destruction, a
- * page of its list (proxy/s3/bucket_calls.c).
+ * page of its list, a document that it keeps (proxy/s3/bucket_calls.c).
  *
  *   client ── S3 ──▶ this node ── JSON, signed by the node, for the user ──▶ a proxy's control port
  *
@@ -16,6 +16,7 @@ struct proxy_call {
     enum http_method method;
     const char *bucket;
     const char *rest; /* of the URL: "?limit=5", "/state", or "" */
+    const char *body; /* of the request's arena; or NULL */
     size_t reply_max; /* bytes; 0: 1 MiB */
     /* Replies; once, in the loop of the client or in the caller's thread.  `text`: the reply's
      * body. */
@@ -27,6 +28,12 @@ struct proxy_call {
 /* The cluster state that a reply names: "1.17". */
 int proxy_call_state(struct http_request *req, const struct buf *text, const char **out,
                      struct error *err);
+
+/* Calls fn when the node has the cluster state that a reply names: the next request at this node
+ * finds what has changed.  Or it replies with an error. */
+void proxy_call_when_known(struct http_request *req, const struct gateway_call *call,
+                           const struct buf *text,
+                           void (*fn)(struct http_request *req, const struct gateway_call *call));
 
 /* A page of a list.  What `next` leads to is asked for as long as pages are empty; not for ever. */
 enum { PROXY_CALL_PAGES_MS = 30000 };

@@ -162,6 +162,10 @@ int gate_check_visitor(struct http_request *req, const struct http_route *route,
         .sends_json = request_has_body(req) && (route == NULL || !route->any_type),
     };
     int code = visitor_check(rules, &v, err);
+    if (code == E_ORIGIN && route != NULL && route->pages) {
+        req->foreign = true;
+        return 0;
+    }
     if (code != 0)
         complain(req, "a request that no client of ours sends", err);
     return code;

@@ -80,6 +80,7 @@ struct http_route {
     bool fenced;      /* an order of the primary: refused from one whose term is over */
     bool changes;     /* a line in the log for each call; at any log level where it is admin */
     bool any_type;    /* its body is bytes of any Content-Type; else it is JSON */
+    bool pages;       /* it decides itself about web pages of other sites: http_is_foreign() */
     bool admin;       /* an operator's call, signed as a node's is */
     enum right right; /* what a user needs to make the call, once access control asks */
     void (*begin)(struct http_request *req);
@@ -139,6 +140,8 @@ int64_t http_content_length(const struct http_request *req);
  * is redirected it has spent a part of it, or all: most then send an empty one, and call it done.
  */
 bool http_body_comes_once(const struct http_request *req);
+/* Is it of a web page that the listener's rules refuse (visitor.h)?  Of a route with `pages`. */
+bool http_is_foreign(const struct http_request *req);
 const char *http_request_id(const struct http_request *req); /* the client's X-Request-Id or ours */
 struct arena *http_arena(struct http_request *req); /* in the thread that handles the request */
 const char *http_peer(struct http_request *req);    /* "127.0.0.1:4711" */

@@ -96,6 +96,7 @@ struct http_request {
     struct router_match match;
     bool let_in;  /* by the gate */
     bool proven;  /* signed by a node or an operator */
+    bool foreign; /* of a web page that visitor.h refuses; http_route.pages */
     void *caller; /* the guard's; or NULL */
     struct http_actor actor;
     const struct http_recast *recast;         /* until the other handler has replied; or NULL */

@@ -136,6 +136,11 @@ int64_t http_content_length(const struct http_request *req)
     return req->recast != NULL ? req->recast->content_length : req->content_length;
 }
 
+bool http_is_foreign(const struct http_request *req)
+{
+    return req->foreign;
+}
+
 bool http_body_comes_once(const struct http_request *req)
 {
     return http_content_length(req) < 0 && !req->expects_continue;

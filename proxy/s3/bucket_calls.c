@@ -75,6 +75,60 @@ static void destroy_begin(struct http_request *req)
         proxy_commit_settled(http_user(req), &cmd, destroy_done, req);
 }
 
+/* --- documents that a bucket keeps ------------------------------------------------------------ */
+
+static void texts_done(void *arg, const struct error *err)
+{
+    done(arg, "bucket's document changed", err);
+}
+
+/* `value`: taken over. */
+static void change_text(struct http_request *req, json_t *value)
+{
+    const char *which = http_path_param(req, "text");
+    _cleanup_json_ json_t *patch = json_pack("{s:o}", which, value);
+    const struct command cmd = {
+        .kind = CMD_BUCKET_TEXTS, .name = http_path_param(req, "bucket"), .patch = patch};
+    proxy_commit_settled(http_user(req), &cmd, texts_done, req);
+}
+
+static void text_body(struct http_request *req, const char *data, size_t len)
+{
+    struct error err = ERROR_INIT;
+    json_t *value = json_stringn(data, len);
+    if (value != NULL) {
+        change_text(req, value);
+        return;
+    }
+    error_set(&err, E_INVALID, "the document is no UTF-8 text");
+    http_reply_error(req, &err);
+}
+
+static bool is_refused(struct http_request *req)
+{
+    const char *which = http_path_param(req, "text");
+    struct error err = ERROR_INIT;
+    if (bucket_text_find(which) != BUCKET_TEXTS)
+        return false;
+    error_set(&err, E_NOT_FOUND, "a bucket keeps no document '%.80s'", which);
+    http_reply_error(req, &err);
+    return true;
+}
+
+static void put_text_begin(struct http_request *req)
+{
+    if (!is_refused(req) && !proxy_passed_to_primary(req))
+        http_collect_body(req, BUCKET_TEXT_MAX, text_body);
+}
+
+static void delete_text_begin(struct http_request *req)
+{
+    if (!is_refused(req) && !proxy_passed_to_primary(req))
+        change_text(req, json_null());
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
 static void state_begin(struct http_request *req)
 {
     struct proxy *p = proxy_enter_objects(req);
@@ -139,6 +193,29 @@ const struct http_route bucket_calls[] = {
      .body = "",
      .reply = "200 `{\"state\": \"1.18\"}`: the cluster state that has it no more",
      .errors = "bucket_not_found invalid_argument"},
+    {.name = "s3_bucket_text_put",
+     .method = HTTP_PUT,
+     .pattern = PATTERN "/texts/{text}",
+     .nets = NET_CONTROL,
+     .changes = true,
+     .any_type = true,
+     .right = RIGHT_NODE,
+     .begin = put_text_begin,
+     .summary = "S3's tags, CORS or lifecycle of a bucket: `tags`, `cors`, `lifecycle`.",
+     .body = "the document, at most 16 KiB",
+     .reply = "200 `{\"state\": \"1.18\"}`: the cluster state that has it",
+     .errors = "bucket_not_found not_found invalid_argument overloaded"},
+    {.name = "s3_bucket_text_delete",
+     .method = HTTP_DELETE,
+     .pattern = PATTERN "/texts/{text}",
+     .nets = NET_CONTROL,
+     .changes = true,
+     .right = RIGHT_NODE,
+     .begin = delete_text_begin,
+     .summary = "Takes such a document away.",
+     .body = "",
+     .reply = "200 `{\"state\": \"1.18\"}`: the cluster state that has it no more",
+     .errors = "bucket_not_found not_found"},
     {.name = "s3_bucket_state",
      .method = HTTP_GET,
      .pattern = PATTERN "/state",

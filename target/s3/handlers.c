@@ -1,7 +1,10 @@
 #include "target/s3/handlers.h"
 
+#include "gateway/acl.h"
+#include "gateway/bucket_texts.h"
 #include "gateway/buckets.h"
 #include "gateway/copy.h"
+#include "gateway/cors.h"
 #include "gateway/delete.h"
 #include "gateway/entry.h"
 #include "gateway/lists.h"
@@ -10,10 +13,11 @@
 #include "target/node/target.h"
 
 const struct gateway_handler target_s3_handlers[] = {
-    GATEWAY_BUCKET_HANDLERS, GATEWAY_LIST_HANDLERS,
-    GATEWAY_OBJECT_HANDLERS, GATEWAY_ATTRIBUTES_HANDLERS,
-    GATEWAY_COPY_HANDLERS,   GATEWAY_DELETE_HANDLERS,
-    {.begin = NULL},
+    GATEWAY_ACL_HANDLERS,    GATEWAY_ATTRIBUTES_HANDLERS,
+    GATEWAY_BUCKET_HANDLERS, GATEWAY_BUCKET_TEXT_HANDLERS,
+    GATEWAY_COPY_HANDLERS,   GATEWAY_CORS_HANDLERS,
+    GATEWAY_DELETE_HANDLERS, GATEWAY_LIST_HANDLERS,
+    GATEWAY_OBJECT_HANDLERS, {.begin = NULL},
 };
 
 static void s3_begin(struct http_request *req)

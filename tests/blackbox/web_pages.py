@@ -127,6 +127,31 @@ def test_names_and_pages_that_the_operator_allows(c):
     c.destroy("console")
 
 
+def test_pages_of_other_sites_use_s3_by_the_bucket_s_rules(c):
+    c.create("web")
+    c.put("web", "o", b"data")
+    rule = b"<CORSConfiguration><CORSRule><AllowedOrigin>http://evil.example</AllowedOrigin>" \
+           b"<AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>"
+    for node in ("p1", "t1"):
+        def ask(method, path, body=None, node=node, **headers):
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            return c.http.request(method, c.url(node) + "/s3" + path, body, named)
+
+        for headers in ({"Origin": EVIL}, {"Origin": "null"}, {"Sec_Fetch_Site": "cross-site"}):
+            for method, path in (("PUT", "/stolen"), ("PUT", "/web/o"), ("DELETE", "/web/o"),
+                                 ("DELETE", "/web"), ("PUT", "/web?cors")):
+                body = rule if method == "PUT" else None
+                check(b"AccessForbidden" in ask(method, path, body, **headers).expect(403).body,
+                      f"{method} of {path}")
+        ask("GET", "/web/o", Origin=EVIL).expect(403)
+        ask("PUT", "/web?cors", rule).expect(200)
+        equal(ask("GET", "/web/o", Origin=EVIL).expect(200).body, b"data", "the object")
+        ask("PUT", "/web/o", b"x", Origin=EVIL).expect(403)
+        ask("DELETE", "/web?cors").expect(204)
+    check("stolen" not in buckets(c), "the page made nothing")
+    c.destroy("web")
+
+
 def test_a_list_that_is_none_ends_the_start(c):
     c.stop("p1")
     for arg in ("--allowed-hosts=a:80", "--allowed-hosts=a,,b", "--allowed-origins=*"):
