@@ -69,6 +69,11 @@ def lines_of(name):
     return [line for line in lines if line]
 
 
+def fits(name, pattern):
+    """A '*' of a pattern is for any characters; a '[' is plain, since names of tests have some."""
+    return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
+
+
 class Lists:
     """What must pass, and what must fail."""
 
@@ -76,7 +81,7 @@ class Lists:
         self.allow, self.refused = set(allow), refused
 
     def refuses(self, name):
-        return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.refused)
+        return any(fits(name, pattern) for pattern in self.refused)
 
     def mistakes(self, names):
         """What is wrong with the lists; `names`: of all tests of the checkout."""
@@ -86,7 +91,7 @@ class Lists:
                 yield f"{name} is in {lists} lists, and belongs in one"
         yield from (f"{line}: no such test" for line in self.allow if line not in names)
         yield from (f"{line}: fits no test" for line in self.refused
-                    if not fnmatch.filter(names, line))
+                    if not any(fits(name, line) for name in names))
 
     def surprises(self, ended):
         """Tests that did not end as their list says; `ended`: name -> whether the test passed."""

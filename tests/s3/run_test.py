@@ -26,6 +26,11 @@ class Judge(unittest.TestCase):
         self.assertEqual(list(Lists([*NAMES, "f.py::gone"], ["g.py::*"]).mistakes(NAMES)),
                          ["f.py::gone: no such test", "g.py::*: fits no test"])
 
+    def test_brackets_of_a_name_are_plain(self):
+        lists = Lists(["f.py::copy[a-1]"], ["f.py::copy[b-*", "f.py::list[1]"])
+        self.assertEqual(list(lists.mistakes(["f.py::copy[a-1]", "f.py::copy[b-1]",
+                                              "f.py::list[1]"])), [])
+
     def test_each_test_ends_as_its_list_says(self):
         self.assertEqual(list(LISTS.surprises({"f.py::list_one": True, "f.py::acl_one": False})), [])
         self.assertEqual(list(LISTS.surprises({"f.py::list_one": False, "f.py::acl_one": True})),
