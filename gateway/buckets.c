@@ -7,8 +7,6 @@
 #include "cluster/documents/state.h"
 #include "cluster/documents/state_holder.h"
 #include "common/arena.h"
-#include "common/clock.h"
-#include "common/jsonx.h"
 #include "gateway/collect.h"
 #include "gateway/proxy_call.h"
 #include "gateway/reply.h"
@@ -203,66 +201,15 @@ static void destroyed(struct http_request *req, const struct gateway_call *call,
         proxy_call_when_known(req, call, text, reply_destroyed);
 }
 
-/* Of the request's arena. */
-struct deletion {
-    uint64_t bucket_id; /* whose names are looked for */
-    uint64_t until_ms;
-};
-
-static void look_for_names(struct http_request *req, const struct gateway_call *call,
-                           struct deletion *d, const char *token);
-
-static void destroy(struct http_request *req, const struct gateway_call *call,
-                    const struct deletion *d)
+static void delete_bucket(struct http_request *req, const struct gateway_call *call,
+                          const struct bucket *b)
 {
     const struct proxy_call spec = {
         .method = HTTP_DELETE,
         .bucket = call->s3.bucket,
-        .rest = arena_printf(http_arena(req), "?id=%llu", (unsigned long long)d->bucket_id),
+        .rest = arena_printf(http_arena(req), "?id=%llu", (unsigned long long)b->id),
         .done = destroyed};
     proxy_call_start(req, call, &spec);
-}
-
-static void listed(struct http_request *req, const struct gateway_call *call, void *arg,
-                   const struct error *failure, const struct buf *text)
-{
-    struct deletion *d = arg;
-    struct error err = *failure;
-    struct s3_failure why;
-    struct proxy_page page = {.doc = NULL};
-    if (err.code == 0)
-        (void)proxy_call_page(text, d->until_ms, &page, &err);
-    if (err.code != 0) {
-        http_reply_error(req, &err);
-    } else if (json_array_size(page.entries) > 0) {
-        s3_fail(&why, S3_BUCKET_NOT_EMPTY, NULL);
-        gateway_fail(req, &why);
-    } else if (*page.next != '\0') {
-        look_for_names(req, call, d, arena_strdup(http_arena(req), page.next));
-    } else {
-        destroy(req, call, d);
-    }
-    json_decref(page.doc);
-}
-
-static void look_for_names(struct http_request *req, const struct gateway_call *call,
-                           struct deletion *d, const char *token)
-{
-    const struct proxy_call spec = {.method = HTTP_GET,
-                                    .bucket = call->s3.bucket,
-                                    .rest = arena_printf(http_arena(req), "?limit=1%s%s",
-                                                         *token != '\0' ? "&token=" : "", token),
-                                    .done = listed,
-                                    .arg = d};
-    proxy_call_start(req, call, &spec);
-}
-
-static void delete_bucket(struct http_request *req, const struct gateway_call *call,
-                          const struct bucket *b)
-{
-    struct deletion *d = arena_alloc(http_arena(req), sizeof *d);
-    *d = (struct deletion){.bucket_id = b->id, .until_ms = clock_ms() + PROXY_CALL_PAGES_MS};
-    look_for_names(req, call, d, "");
 }
 
 void s3_delete_bucket(struct http_request *req, const struct gateway_call *call)

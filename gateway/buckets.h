@@ -2,7 +2,7 @@
  * (proxy_call.h).
  *
  *   CreateBucket   of a name that the caller owns already: 200, as AWS answers in us-east-1
- *   DeleteBucket   of an empty bucket alone: its list is asked for first */
+ *   DeleteBucket   of an empty bucket alone, which the primary closes first */
 #pragma once
 
 #include "gateway/gateway.h"

@@ -88,6 +88,20 @@ static bool env_job_committed(void *ctx, const char *job_id)
            (job->state == JOB_COMMITTING || job->state == JOB_FINISHED);
 }
 
+/* A list of a closed bucket must miss no object that is there in the end (list_routes.c). */
+static int env_takes(void *ctx, uint64_t bucket_id, struct error *err)
+{
+    struct target *t = ctx;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(
+        &s->bmd, ec_is_slices_bucket(bucket_id) ? ec_bucket_of_slices(bucket_id) : bucket_id);
+    if (b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
+    if (state_bucket_is_closed(s, b))
+        return error_set(err, E_NOT_READY, "bucket '%s' is being destroyed; try again", b->name);
+    return 0;
+}
+
 /* Of several copies each owner writes its own, told by the one that acts. */
 static bool env_owns(void *ctx, uint64_t bucket_id, const char *name)
 {
@@ -310,6 +324,7 @@ static int start_store(struct target *t, struct error *err)
                                         .map = env_map,
                                         .job_committed = env_job_committed,
                                         .owns = env_owns,
+                                        .takes = env_takes,
                                         .pending = env_pending,
                                         .uploading = env_uploading};
     t->store = object_store_new(&(struct object_store_config){

@@ -49,16 +49,71 @@ static int need_bucket(const struct cluster_state *s, const char *name, const st
     return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%.80s' does not exist", name);
 }
 
+/* The very bucket that the command's id is of. */
+static int need_same(const struct cluster_state *s, const struct command *cmd,
+                     const struct bucket **out, struct error *err)
+{
+    int r = need_bucket(s, cmd->name, out, err);
+    if (r != 0 || cmd->bucket_id == (*out)->id)
+        return r;
+    return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%.80s' was destroyed, and made anew",
+                     cmd->name);
+}
+
+/* An object may be there if it was open meanwhile. */
+static int need_closed(const struct cluster_state *s, const struct command *cmd,
+                       const struct bucket **out, struct error *err)
+{
+    int r = need_same(s, cmd, out, err);
+    if (r != 0 || state_bucket_is_closed(s, *out))
+        return r;
+    return error_set(err, E_NOT_READY, "bucket '%.80s' was opened meanwhile; try again", cmd->name);
+}
+
+static int set_closed(const struct cluster_state *s, const struct bucket *known, uint64_t closed,
+                      const struct cluster_state **next)
+{
+    struct bucket b = *known;
+    struct bmd m;
+    b.closed = closed;
+    bmd_with(&s->bmd, &b, &m);
+    *next = command_next_bmd(s, &m);
+    return 0;
+}
+
+int command_bucket_close(const struct cluster_state *s, const struct command *cmd,
+                         const struct cluster_state **next, struct error *err)
+{
+    const struct bucket *known;
+    int r = need_same(s, cmd, &known, err);
+    if (r != 0)
+        return r;
+    if (s->term == 0) /* a bucket is closed for a term */
+        return error_set(err, E_NOT_READY, "the cluster has no primary yet");
+    if (state_bucket_is_closed(s, known)) /* by somebody else, who may open it at any moment */
+        return error_set(err, E_NOT_READY, "bucket '%.80s' is being destroyed; try again",
+                         cmd->name);
+    return set_closed(s, known, s->term, next);
+}
+
+int command_bucket_open(const struct cluster_state *s, const struct command *cmd,
+                        const struct cluster_state **next, struct error *err)
+{
+    const struct bucket *known;
+    int r = need_same(s, cmd, &known, err);
+    if (r != 0)
+        return r;
+    return known->closed == 0 ? command_keep(s, next) : set_closed(s, known, 0, next);
+}
+
 int command_bucket_destroy(const struct cluster_state *s, const struct command *cmd,
                            const struct cluster_state **next, struct error *err)
 {
     const struct bucket *known;
-    int r = need_bucket(s, cmd->name, &known, err);
+    int r = cmd->bucket_id == 0 ? need_bucket(s, cmd->name, &known, err)
+                                : need_closed(s, cmd, &known, err);
     if (r != 0)
         return r;
-    if (cmd->bucket_id != 0 && cmd->bucket_id != known->id)
-        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%.80s' was destroyed, and made anew",
-                         cmd->name);
     struct bmd m;
     bmd_without(&s->bmd, cmd->name, &m);
     *next = command_next_bmd(s, &m);

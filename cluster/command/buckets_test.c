@@ -19,8 +19,44 @@ static void bucket_ids_are_never_used_twice(void **unused)
     assert_refused(s, (struct command){.kind = CMD_BUCKET_DESTROY, .name = "b", .bucket_id = 1},
                    E_BUCKET_NOT_FOUND);
     assert_string_equal(bmd_bucket_by_id(&s->bmd, 2)->name, "b");
-    apply(&s, (struct command){.kind = CMD_BUCKET_DESTROY, .name = "b", .bucket_id = 2});
+}
+
+static struct command of_the_bucket(enum command_kind kind, uint64_t id)
+{
+    return (struct command){.kind = kind, .name = "b", .bucket_id = id};
+}
+
+static void a_bucket_is_closed_before_it_is_destroyed(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    apply(&s,
+          (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &bucket_props_default});
+    assert_refused(s, of_the_bucket(CMD_BUCKET_DESTROY, 1), E_NOT_READY);
+    assert_refused(s, of_the_bucket(CMD_BUCKET_CLOSE, 2), E_BUCKET_NOT_FOUND);
+    apply(&s, of_the_bucket(CMD_BUCKET_CLOSE, 1));
+    assert_true(state_bucket_is_closed(s, bmd_bucket(&s->bmd, "b")));
+    assert_refused(s, of_the_bucket(CMD_BUCKET_CLOSE, 1), E_NOT_READY);
+    apply(&s, of_the_bucket(CMD_BUCKET_OPEN, 1));
+    assert_false(state_bucket_is_closed(s, bmd_bucket(&s->bmd, "b")));
+    assert_refused(s, of_the_bucket(CMD_BUCKET_DESTROY, 1), E_NOT_READY);
+    apply(&s, of_the_bucket(CMD_BUCKET_CLOSE, 1));
+    apply(&s, of_the_bucket(CMD_BUCKET_DESTROY, 1));
     assert_null(bmd_bucket(&s->bmd, "b"));
+}
+
+static void a_new_term_opens_buckets(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    apply(&s,
+          (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &bucket_props_default});
+    apply(&s, of_the_bucket(CMD_BUCKET_CLOSE, 1));
+    apply(&s, (struct command){.kind = CMD_TERM_BEGIN, .node = &p1, .term = s->term + 1});
+    assert_false(state_bucket_is_closed(s, bmd_bucket(&s->bmd, "b")));
+    assert_refused(s, of_the_bucket(CMD_BUCKET_DESTROY, 1), E_NOT_READY);
+    apply(&s, of_the_bucket(CMD_BUCKET_CLOSE, 1));
+    apply(&s, of_the_bucket(CMD_BUCKET_DESTROY, 1));
 }
 
 static void bucket_props_are_checked(void **unused)
@@ -291,6 +327,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bucket_ids_are_never_used_twice),
+        cmocka_unit_test(a_bucket_is_closed_before_it_is_destroyed),
+        cmocka_unit_test(a_new_term_opens_buckets),
         cmocka_unit_test(bucket_props_are_checked),
         cmocka_unit_test(a_patch_changes_only_what_it_names),
         cmocka_unit_test(test_texts_of_buckets),

@@ -23,7 +23,9 @@ enum command_kind {
                           unreachable */
     CMD_NODE_REMOVE,   /* name = id; of a node that is not active */
     CMD_BUCKET_CREATE, /* name, props, wall_ms; `actor` becomes the owner */
-    CMD_BUCKET_DESTROY, /* name; bucket_id: 0, or the id that it must have */
+    CMD_BUCKET_DESTROY, /* name; bucket_id: 0, or the id of the bucket that was closed */
+    CMD_BUCKET_CLOSE,   /* name, bucket_id: it takes no objects in this term, or until … */
+    CMD_BUCKET_OPEN,    /* … name, bucket_id */
     CMD_BUCKET_PROPS,   /* name, patch: the props that change, as in the bucket's document */
     CMD_BUCKET_TEXTS,   /* name, patch: {"cors": text, or null for none} */
     CMD_BUCKET_RENAME,  /* name, text = the new name; not while an unfinished job uses it */

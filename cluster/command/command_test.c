@@ -273,7 +273,7 @@ static void commands_are_pure_idempotent_and_count(void **unused)
         struct rng rng;
         rng_seed(&rng, seed);
         _cleanup_state_ const struct cluster_state *s = state_new("c-random");
-        for (unsigned step = 0; step < 150; step++) {
+        for (unsigned step = 0; step < 200; step++) {
             struct arena *a = arena_new(512);
             struct command cmd = random_command(&rng, s, a);
             struct command *copy = command_copy(&cmd);

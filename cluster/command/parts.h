@@ -27,6 +27,8 @@ command_fn command_lag_done;
 /* buckets.c */
 command_fn command_bucket_create;
 command_fn command_bucket_destroy;
+command_fn command_bucket_close;
+command_fn command_bucket_open;
 command_fn command_bucket_props;
 command_fn command_bucket_texts;
 command_fn command_bucket_rename;

@@ -139,6 +139,8 @@ json_t *bucket_to_json(const struct bucket *b)
         json_object_set_new(doc, "lowered_from", json_integer(b->lowered_from));
         json_object_set_new(doc, "lowered", json_integer((json_int_t)b->lowered));
     }
+    if (b->closed != 0)
+        json_object_set_new(doc, "closed", json_integer((json_int_t)b->closed));
     return doc;
 }
 
@@ -210,6 +212,7 @@ int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct buck
     if ((r = check_bounds(&out->props, path, err)) != 0 ||
         (r = filled_from_json(doc, path, out, err)) != 0 ||
         (r = lowered_from_json(doc, path, out, err)) != 0 ||
+        (r = json_get_u64(doc, path, "closed", &out->closed, err)) != 0 ||
         (r = texts_from_json(doc, path, out, err)) != 0)
         return r;
     if (out->owner != NULL && !user_id_is_valid(out->owner))

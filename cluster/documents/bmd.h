@@ -28,6 +28,9 @@ struct bucket {
      * more, or 0; `lowered`: the bmd's version of that (cluster/placement/copies_reduce.h). */
     uint32_t lowered_from;
     uint64_t lowered;
+    /* The term in which it was closed for writes, or 0: it is open in every other term
+     * (state_bucket_is_closed()). */
+    uint64_t closed;
 };
 
 struct bmd {

@@ -44,8 +44,8 @@ static bool bucket_equal(const struct bucket *a, const struct bucket *b)
 {
     return a->id == b->id && a->created_ms == b->created_ms && same_text(a->owner, b->owner) &&
            a->filled == b->filled && a->raised == b->raised && a->lowered_from == b->lowered_from &&
-           a->lowered == b->lowered && bucket_props_equal(&a->props, &b->props) &&
-           bucket_texts_equal(&a->texts, &b->texts);
+           a->lowered == b->lowered && a->closed == b->closed &&
+           bucket_props_equal(&a->props, &b->props) && bucket_texts_equal(&a->texts, &b->texts);
 }
 
 static json_t *bmd_delta(const struct bmd *from, const struct bmd *to)

@@ -64,6 +64,13 @@ struct cluster_state {
     struct access access;
 };
 
+/* Does the bucket take no objects, since it is about to be destroyed?  A new term opens what an
+ * earlier primary has closed. */
+static inline bool state_bucket_is_closed(const struct cluster_state *s, const struct bucket *b)
+{
+    return b->closed != 0 && b->closed == s->term;
+}
+
 struct cluster_state *state_new(const char *cluster_id); /* empty, version 0 of term 0 */
 struct cluster_state *state_ref(const struct cluster_state *s);
 void state_unref(const struct cluster_state *s);

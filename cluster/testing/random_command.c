@@ -186,9 +186,14 @@ static const char *random_bucket_name(struct rng *rng, struct arena *a)
     return rng_below(rng, 16) == 0 ? "-no" : pick_id(rng, a, "b", 20);
 }
 
-static void random_bucket(struct rng *rng, struct arena *a, struct command *cmd)
+static void random_bucket(struct rng *rng, const struct cluster_state *s, struct arena *a,
+                          struct command *cmd)
 {
+    cmd->actor = random_actor(rng, s);
     cmd->name = random_bucket_name(rng, a);
+    const struct bucket *known = bmd_bucket(&s->bmd, cmd->name);
+    if (known != NULL && (cmd->kind != CMD_BUCKET_DESTROY || rng_below(rng, 2) == 0))
+        cmd->bucket_id = known->id;
     cmd->props = random_props(rng, a);
     cmd->patch = random_patch(rng, cmd->props);
 }
@@ -265,9 +270,10 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         break;
     case CMD_BUCKET_CREATE:
     case CMD_BUCKET_DESTROY:
+    case CMD_BUCKET_CLOSE:
+    case CMD_BUCKET_OPEN:
     case CMD_BUCKET_PROPS:
-        cmd.actor = random_actor(rng, s);
-        random_bucket(rng, a, &cmd);
+        random_bucket(rng, s, a, &cmd);
         break;
     case CMD_BUCKET_TEXTS:
     case CMD_BUCKET_RENAME:

@@ -115,10 +115,18 @@ static void listing_free(struct listing *l)
     free(l);
 }
 
+static void fail(struct http_request *req, const struct list_request *r, const struct error *err)
+{
+    if (r->done != NULL)
+        r->done(r->arg, err, NULL);
+    else
+        proxy_reply_error(req, err);
+}
+
 static void listing_fail(struct listing *l, const struct error *err)
 {
     struct http_request *req = steal(l->req);
-    proxy_reply_error(req, err);
+    fail(req, &l->wanted->request, err);
 }
 
 static void listing_again(struct listing *l);
@@ -143,7 +151,11 @@ static void listing_reply(struct listing *l)
     struct buf page = BUF_INIT;
     list_merge_page(l->merge, &page);
     struct http_request *req = steal(l->req);
-    http_reply_data(req, 200, "application/json", page.data, page.len);
+    const struct list_request *r = &l->wanted->request;
+    if (r->done != NULL)
+        r->done(r->arg, NULL, &page);
+    else
+        http_reply_data(req, 200, "application/json", page.data, page.len);
 }
 
 /* --- asking a target ------------------------------------------------------------------------- */
@@ -400,8 +412,8 @@ static void list_begin_page(struct http_request *req, struct wanted *w)
     struct listing *l = NULL;
     struct error err = ERROR_INIT;
     if (listing_make(p, &w->request, &l, &err) != 0) {
+        fail(req, &w->request, &err);
         wanted_free(w);
-        proxy_reply_error(req, &err);
         return;
     }
     l->wanted = w;

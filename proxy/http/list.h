@@ -1,6 +1,8 @@
 /* GET /v1/objects/{bucket}: the targets' lists as one. */
 #pragma once
 
+#include "common/buf.h"
+#include "common/error.h"
 #include "net/http/server.h"
 
 extern const struct http_route list_routes[];
@@ -15,11 +17,16 @@ struct list_request {
     uint64_t limit;
     bool partial; /* go on without targets that cannot be asked */
     bool cached;  /* of a bucket with a backend: what is here, alone */
+    /* NULL: the page or the error is the reply.  Else it gets one of both, once, in the list loop's
+     * thread or the caller's. */
+    void (*done)(void *arg, const struct error *err, const struct buf *page);
+    void *arg;
 };
 
 #define LIST_REQUEST_DEFAULT(name) \
     ((struct list_request){        \
         .bucket = (name), .prefix = "", .delimiter = "", .start_after = "", .limit = 1000})
 
-/* Checks it and replies with the page, now or later.  From a handler; texts are copied. */
+/* Checks it and replies with the page, now or later, or calls done().  From a handler, or later
+ * while the request waits; texts are copied. */
 void list_start(struct http_request *req, const struct list_request *r);

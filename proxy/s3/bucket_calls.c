@@ -9,6 +9,7 @@
 #include "proxy/http/list.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/recovery.h"
+#include "proxy/s3/bucket_delete.h"
 
 /* The state in which nodes find what has changed. */
 static void reply_state(struct http_request *req)
@@ -37,9 +38,9 @@ static void create_done(void *arg, const struct error *err)
     done(arg, "bucket made", err);
 }
 
-static void destroy_done(void *arg, const struct error *err)
+static void destroy_done(struct http_request *req, const struct error *err)
 {
-    done(arg, "bucket destroyed", err);
+    done(req, "bucket destroyed", err);
 }
 
 static void create_begin(struct http_request *req)
@@ -63,16 +64,16 @@ static void create_begin(struct http_request *req)
 
 static void destroy_begin(struct http_request *req)
 {
-    struct command cmd = {.kind = CMD_BUCKET_DESTROY, .name = http_path_param(req, "bucket")};
     const char *id = http_query(req, "id");
+    uint64_t bucket_id;
     struct error err = ERROR_INIT;
-    if (id == NULL || parse_u64(id, &cmd.bucket_id, NULL) != 0 || cmd.bucket_id == 0) {
+    if (id == NULL || parse_u64(id, &bucket_id, NULL) != 0 || bucket_id == 0) {
         error_set(&err, E_INVALID, "parameter 'id' must be the bucket's id");
         http_reply_error(req, &err);
         return;
     }
     if (!proxy_passed_to_primary(req))
-        proxy_commit_settled(http_user(req), &cmd, destroy_done, req);
+        bucket_delete(req, bucket_id, destroy_done);
 }
 
 /* --- documents that a bucket keeps ------------------------------------------------------------ */
@@ -188,11 +189,11 @@ const struct http_route bucket_calls[] = {
      .changes = true,
      .right = RIGHT_NODE,
      .begin = destroy_begin,
-     .summary = "S3's DeleteBucket; the caller has seen that it is empty.",
-     .query = HTTP_PARAMETERS({"id", "of the bucket that was seen"}),
+     .summary = "S3's DeleteBucket: of an empty bucket, which takes no objects meanwhile.",
+     .query = HTTP_PARAMETERS({"id", "of the bucket"}),
      .body = "",
      .reply = "200 `{\"state\": \"1.18\"}`: the cluster state that has it no more",
-     .errors = "bucket_not_found invalid_argument"},
+     .errors = "bucket_not_empty bucket_not_found invalid_argument node_unreachable not_ready"},
     {.name = "s3_bucket_text_put",
      .method = HTTP_PUT,
      .pattern = PATTERN "/texts/{text}",

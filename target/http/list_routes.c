@@ -163,6 +163,8 @@ static int fill_page(struct target *t, struct list_request *list, struct list_pa
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct shown shown = {
         .state = s, .bucket = bmd_bucket_by_id(&s->bmd, list->bucket_id), .self = t->id};
+    if (shown.bucket != NULL && state_bucket_is_closed(s, shown.bucket))
+        object_store_settle(t->store); /* from here on no object appears */
     if (shown.bucket != NULL && bucket_has_surplus(shown.bucket)) {
         list->shows = shows;
         list->ctx = &shown;

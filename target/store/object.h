@@ -51,6 +51,9 @@ struct object_env {
     /* Is this target the object's owner, by the state in force?  Asked under the name's lock before
      * a write: who has lost the name writes it no more.  NULL: always. */
     bool (*owns)(void *ctx, uint64_t bucket_id, const char *name);
+    /* Does the bucket take objects, by the state in force?  Asked at the same place.  NULL: always.
+     * E_NOT_READY: it is being destroyed; E_BUCKET_NOT_FOUND: it was. */
+    int (*takes)(void *ctx, uint64_t bucket_id, struct error *err);
     /* Or NULL: an object or tombstone that the bucket's backend does not have was committed here;
      * written_ms: when it was written, by the wall. */
     void (*pending)(void *ctx, uint64_t bucket_id, const char *name, int64_t written_ms);

@@ -130,12 +130,21 @@ static int moved_rule(const struct commit *c, const struct stored *cur, struct e
     return 0;
 }
 
+/* What an unfinished job makes is not seen before the job commits. */
+static int visible_rule(const struct commit *c, struct error *err)
+{
+    const struct object_place *p = &c->place;
+    const struct object_env *env = p->store->config.env;
+    int code = env->takes != NULL ? env->takes(env->ctx, p->bucket_id, err) : 0;
+    return code != 0 ? code : object_check_owned(p, err);
+}
+
 static int put_rule(struct commit *c, const struct stored *cur, struct error *err)
 {
     const struct object_put *p = put_of(c);
     const struct object_store *s = c->place.store;
     struct attr scratch;
-    int code = c->attr.job != NULL ? hidden_rule(c, cur, err) : object_check_owned(&c->place, err);
+    int code = c->attr.job != NULL ? hidden_rule(c, cur, err) : visible_rule(c, err);
     if (code != 0)
         return code;
     if (c->attr.job != NULL)

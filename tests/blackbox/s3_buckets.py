@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Buckets and lists by S3, through every node: names, owners, pages, delimiters, odd keys."""
 
+import concurrent.futures
+import socket
 from urllib.parse import quote, unquote
 import xml.etree.ElementTree as ElementTree
 
 from access_lib import GuardedCluster, make_user
-from lib import check, equal, in_parallel, main
+from lib import SANITIZED, WAIT_SECONDS, check, equal, in_parallel, main, wait_for
+from put_cut import temporary_files
 from s3_lib import NAMESPACE, S3, refused
 
 NODES = ("p1", "p2", "t1", "t3")
+ROUNDS = 20 if SANITIZED else 60
 
 
 def root_at(c, node):
@@ -88,6 +92,60 @@ def test_a_bucket_with_objects_is_not_deleted(c):
     refused(root_at(c, "t1").call("DELETE", "/full"), 409, "BucketNotEmpty")
     c.object("DELETE", "full", "one").expect(204)
     root_at(c, "t1").call("DELETE", "/full").expect(204)
+
+
+class SlowPut:
+    """A PUT whose last byte is not sent yet."""
+
+    def __init__(self, c, bucket, key):
+        c.get(bucket, key).expect(404, "object_not_found")  # the target knows the bucket
+        self.connection = socket.create_connection(c.address(c.owner(bucket, key)),
+                                                   timeout=WAIT_SECONDS)
+        token = c.root.headers()["Authorization"]
+        self.connection.sendall(f"PUT /v1/objects/{bucket}/{key} HTTP/1.1\r\nHost: localhost\r\n"
+                                f"Authorization: {token}\r\nContent-Length: 200000\r\n\r\n"
+                                .encode() + b"x" * 199_999)
+        wait_for(lambda: temporary_files(c), "the target writes")
+
+    def end(self):
+        """The status."""
+        with self.connection as s:
+            s.sendall(b"x")
+            return int(s.recv(100).split()[1])
+
+
+def test_a_put_that_is_under_way_is_not_destroyed_silently(c):
+    for copies in (1, 2):
+        c.create("going", copies=copies)
+        put = SlowPut(c, "going", "late")
+        root_at(c, "t1").call("DELETE", "/going").expect(204)
+        check(put.end() in (404, 503), "a PUT that ended after its bucket was acknowledged")
+        c.get("going", "late").expect(404, "bucket_not_found")
+        wait_for(lambda: not temporary_files(c), "the end of the PUT")
+        c.create("going", copies=copies)
+        put = SlowPut(c, "going", "early")
+        equal(put.end() // 100, 2, "a PUT that ends before")
+        refused(root_at(c, "t1").call("DELETE", "/going"), 409, "BucketNotEmpty")
+        c.put("going", "afterwards", b"").expect(200)  # it is open again
+        c.call("DELETE", "/v1/buckets/going").expect(204)
+
+
+def test_puts_and_a_deletion_at_once(c):
+    """What a client was told of keeps the bucket."""
+    client, outcomes = root_at(c, "t2"), set()
+    for number in range(ROUNDS):
+        name = f"race{number}"
+        c.create(name, copies=1 + number % 2)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            puts = [pool.submit(c.object, "PUT", name, f"o{i}", b"x") for i in range(number % 7 + 1)]
+            deletion = pool.submit(client.call, "DELETE", "/" + name)
+            stored = [i for i, p in enumerate(puts) if p.result().status == 200]
+        gone = deletion.result().status == 204
+        outcomes.add(gone)
+        check(not (gone and stored), f"{len(stored)} objects were destroyed with {name}")
+        for i in stored:
+            c.get(name, f"o{i}").expect(200)
+    print(f"# were buckets destroyed? {sorted(outcomes)}")
 
 
 # --- lists ---------------------------------------------------------------------------------------
