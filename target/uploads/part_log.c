@@ -1,0 +1,136 @@
+#include "target/uploads/part_log.h"
+
+#include <endian.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/checksum.h"
+#include "common/mem.h"
+
+/* Where the fields of a record begin. */
+enum { SIDE = 4, SIZE = 8, UNIT = 16, TIME = 24, MD5 = 32, CHECK = 48 };
+
+_Static_assert((int)MD5 + (int)PART_MD5 == (int)CHECK, "the MD5 ends where the check begins");
+_Static_assert((int)CHECK + 8 == (int)PART_RECORD, "the check is the end");
+
+static void put_u64(unsigned char *at, uint64_t value)
+{
+    value = htole64(value);
+    memcpy(at, &value, sizeof value);
+}
+
+static uint64_t get_u64(const unsigned char *at)
+{
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return le64toh(value);
+}
+
+static void check_of(const unsigned char *record, struct checksum_value *out)
+{
+    _cleanup_(checksum_freep)
+    struct checksum *c = checksum_new(CHECKSUM_XXH3);
+    checksum_update(c, record, CHECK);
+    checksum_final(c, out);
+}
+
+void part_record_put(const struct part *part, unsigned char out[static PART_RECORD])
+{
+    struct checksum_value check;
+    put_u64(out, (uint64_t)part->side << 32 | part->number);
+    put_u64(out + SIZE, part->size);
+    put_u64(out + UNIT, part->unit);
+    put_u64(out + TIME, part->time_ms);
+    memcpy(out + MD5, part->md5, PART_MD5);
+    check_of(out, &check);
+    memcpy(out + CHECK, check.bytes, PART_RECORD - CHECK);
+}
+
+static bool is_whole(const unsigned char *record)
+{
+    struct checksum_value check;
+    check_of(record, &check);
+    return memcmp(check.bytes, record + CHECK, PART_RECORD - CHECK) == 0;
+}
+
+/* The number of whole records at the beginning.  E_CORRUPT: a whole one follows a damaged one. */
+static int count_whole(const unsigned char *log, size_t records, size_t *out, struct error *err)
+{
+    size_t whole = 0;
+    while (whole < records && is_whole(log + whole * PART_RECORD))
+        whole++;
+    for (size_t i = whole + 1; i < records; i++)
+        if (is_whole(log + i * PART_RECORD))
+            return error_set(err, E_CORRUPT, "record %zu of the log of parts is damaged", whole);
+    *out = whole;
+    return 0;
+}
+
+/* False: a record that no upload writes. */
+static bool take(const unsigned char *record, struct part_table *table)
+{
+    struct part p = {.side = (uint32_t)(get_u64(record) >> 32),
+                     .number = (unsigned)(get_u64(record) & UINT32_MAX),
+                     .size = get_u64(record + SIZE),
+                     .unit = get_u64(record + UNIT),
+                     .time_ms = get_u64(record + TIME)};
+    memcpy(p.md5, record + MD5, PART_MD5);
+    bool in_body = p.side == 0;
+    if (p.number == 0 || p.number > PARTS_MAX || p.size > PART_SIZE_MAX || p.unit > PART_SIZE_MAX ||
+        in_body != (p.unit != 0) || (in_body && p.size > p.unit) ||
+        (in_body && table->unit != 0 && table->unit != p.unit))
+        return false;
+    if (in_body)
+        table->unit = p.unit;
+    if (p.side > table->sides_used)
+        table->sides_used = p.side;
+    table->parts[p.number - 1] = p;
+    return true;
+}
+
+/* The table had a place for each number; now it has the parts that there are. */
+static void close_gaps(struct part_table *table)
+{
+    for (size_t i = 0; i < PARTS_MAX; i++)
+        if (table->parts[i].number != 0)
+            table->parts[table->count++] = table->parts[i];
+}
+
+int part_log_read(const void *log, size_t len, struct part_table *out, struct error *err)
+{
+    size_t whole = 0;
+    *out = (struct part_table){.parts = NULL};
+    int code = count_whole(log, len / PART_RECORD, &whole, err);
+    if (code != 0)
+        return code;
+    out->parts = xcalloc(PARTS_MAX, sizeof *out->parts);
+    out->log_bytes = whole * PART_RECORD;
+    for (size_t i = 0; i < whole; i++) {
+        if (!take((const unsigned char *)log + i * PART_RECORD, out)) {
+            part_table_clear(out);
+            return error_set(err, E_CORRUPT, "record %zu of the log of parts is out of bounds", i);
+        }
+    }
+    close_gaps(out);
+    return 0;
+}
+
+void part_table_clear(struct part_table *table)
+{
+    free(table->parts);
+    *table = (struct part_table){.parts = NULL};
+}
+
+static int by_number(const void *number, const void *part)
+{
+    unsigned a = *(const unsigned *)number, b = ((const struct part *)part)->number;
+    return (a > b) - (a < b);
+}
+
+const struct part *part_table_find(const struct part_table *table, unsigned number)
+{
+    return table->count == 0
+               ? NULL
+               : bsearch(&number, table->parts, table->count, sizeof *table->parts, by_number);
+}

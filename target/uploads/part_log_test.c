@@ -1,0 +1,154 @@
+#include "target/uploads/part_log.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MIB = 1 << 20, LOG_MAX = 8 };
+
+struct log {
+    unsigned char bytes[LOG_MAX * PART_RECORD];
+    size_t len;
+};
+
+static void append(struct log *log, struct part part)
+{
+    part_record_put(&part, log->bytes + log->len);
+    log->len += PART_RECORD;
+}
+
+static struct part in_body(unsigned number, uint64_t size)
+{
+    return (struct part){.number = number,
+                         .size = size,
+                         .unit = 8 * MIB,
+                         .time_ms = 7,
+                         .md5 = {(unsigned char)number}};
+}
+
+static struct part in_side(unsigned number, uint32_t side)
+{
+    return (struct part){.number = number, .side = side, .size = 9, .time_ms = 8};
+}
+
+static void a_record_keeps_its_form(void **unused)
+{
+    (void)unused;
+    static const unsigned char example[] = {/* of the disk format */
+                                            1,   2, 0, 0, 4, 3, 2, 1, 5, 0, 0, 0, 0, 0, 0, 0,
+                                            0,   0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0,
+                                            255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 254};
+    struct part part = {.number = 513, .side = 0x01020304, .size = 5, .time_ms = 6};
+    unsigned char record[PART_RECORD];
+    part.md5[0] = 255;
+    part.md5[PART_MD5 - 1] = 254;
+    part_record_put(&part, record);
+    assert_memory_equal(record, example, sizeof example);
+}
+
+static void parts_are_in_order_and_the_last_record_counts(void **unused)
+{
+    (void)unused;
+    struct log log = {.len = 0};
+    struct part_table table;
+    append(&log, in_body(3, 8 * MIB));
+    append(&log, in_body(1, 8 * MIB));
+    append(&log, in_side(3, 4));
+    append(&log, in_side(1, 2));
+    assert_int_equal(part_log_read(log.bytes, log.len, &table, NULL), 0);
+    assert_int_equal(table.count, 2);
+    assert_int_equal(table.parts[0].number, 1);
+    assert_int_equal(table.parts[0].side, 2);
+    assert_int_equal(table.parts[1].number, 3);
+    assert_int_equal(table.parts[1].time_ms, 8);
+    assert_int_equal(table.unit, 8 * MIB); /* earlier parts' bytes still lie in the body */
+    assert_int_equal(table.sides_used, 4);
+    assert_int_equal(table.log_bytes, log.len);
+    assert_ptr_equal(part_table_find(&table, 3), &table.parts[1]);
+    assert_null(part_table_find(&table, 2));
+    part_table_clear(&table);
+    assert_null(part_table_find(&table, 3));
+}
+
+/* A crash at each byte of the last record. */
+static void a_torn_end_is_cut(void **unused)
+{
+    (void)unused;
+    struct log log = {.len = 0};
+    append(&log, in_body(1, 8 * MIB));
+    append(&log, in_body(2, 8 * MIB));
+    for (size_t len = PART_RECORD; len < log.len; len++) {
+        struct part_table table;
+        assert_int_equal(part_log_read(log.bytes, len, &table, NULL), 0);
+        assert_int_equal(table.count, 1);
+        assert_int_equal(table.log_bytes, PART_RECORD);
+        part_table_clear(&table);
+    }
+}
+
+/* A crash may leave the length of records whose bytes never arrived. */
+static void zeros_at_the_end_are_cut(void **unused)
+{
+    (void)unused;
+    struct log log = {.len = 0};
+    struct part_table table;
+    append(&log, in_body(1, 8 * MIB));
+    assert_int_equal(part_log_read(log.bytes, sizeof log.bytes, &table, NULL), 0);
+    assert_int_equal(table.count, 1);
+    assert_int_equal(table.log_bytes, PART_RECORD);
+    part_table_clear(&table);
+}
+
+static void damage_before_a_whole_record_is_an_error(void **unused)
+{
+    (void)unused;
+    for (size_t at = 0; at < PART_RECORD; at++) {
+        struct log log = {.len = 0};
+        struct part_table table;
+        struct error err = ERROR_INIT;
+        append(&log, in_body(1, 8 * MIB));
+        append(&log, in_body(2, 8 * MIB));
+        log.bytes[at] ^= 1;
+        assert_int_equal(part_log_read(log.bytes, log.len, &table, &err), E_CORRUPT);
+        assert_null(table.parts);
+        assert_non_null(strstr(err.message, "record 0"));
+    }
+}
+
+static void what_no_upload_writes_is_refused(void **unused)
+{
+    (void)unused;
+    const struct part bad[] = {
+        in_body(0, 1),
+        in_body(PARTS_MAX + 1, 1),
+        in_body(1, 8 * MIB + 1), /* larger than its place */
+        {.number = 1, .size = 1},
+        {.number = 1, .size = 1, .side = 1, .unit = 8 * MIB},
+        {.number = 1, .size = PART_SIZE_MAX + 1, .side = 1},
+        {.number = 1, .size = 1, .unit = PART_SIZE_MAX + 1},
+        {.number = 1, .size = 1, .unit = 9 * MIB}, /* than the part before */
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct log log = {.len = 0};
+        struct part_table table;
+        append(&log, in_body(2, 1));
+        append(&log, bad[i]);
+        assert_int_equal(part_log_read(log.bytes, log.len, &table, NULL), E_CORRUPT);
+        assert_null(table.parts);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_record_keeps_its_form),
+        cmocka_unit_test(parts_are_in_order_and_the_last_record_counts),
+        cmocka_unit_test(a_torn_end_is_cut),
+        cmocka_unit_test(zeros_at_the_end_are_cut),
+        cmocka_unit_test(damage_before_a_whole_record_is_an_error),
+        cmocka_unit_test(what_no_upload_writes_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

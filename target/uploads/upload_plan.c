@@ -1,0 +1,62 @@
+#include "target/uploads/upload_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/checksum.h"
+#include "target/uploads/part_place.h"
+
+static enum upload_verdict judge(const struct part_table *table, const struct listed_part *list,
+                                 size_t count, size_t at)
+{
+    const struct part *part = part_table_find(table, list[at].number);
+    if (at > 0 && list[at].number <= list[at - 1].number)
+        return UPLOAD_ORDER;
+    if (part == NULL)
+        return UPLOAD_MISSING;
+    if (memcmp(part->md5, list[at].md5, PART_MD5) != 0)
+        return UPLOAD_OTHER_BYTES;
+    return part->size < PART_SIZE_MIN && at + 1 < count ? UPLOAD_SMALL : UPLOAD_COMPLETE;
+}
+
+static struct upload_plan refused(enum upload_verdict verdict, size_t at)
+{
+    return (struct upload_plan){.verdict = verdict, .at = at};
+}
+
+static void write_tag(const struct listed_part *list, size_t count, struct upload_plan *plan)
+{
+    _cleanup_(checksum_freep)
+    struct checksum *c = checksum_new(CHECKSUM_MD5);
+    struct checksum_value md5;
+    char hex[2 * CHECKSUM_MAX + 1];
+    for (size_t i = 0; i < count; i++)
+        checksum_update(c, list[i].md5, PART_MD5);
+    checksum_final(c, &md5);
+    checksum_hex(&md5, hex);
+    snprintf(plan->tag, sizeof plan->tag, "%.32s-%u", hex, (unsigned)count);
+}
+
+/* Does the part lie in the body where the parts before it end? */
+static bool follows(const struct part *part, uint64_t before)
+{
+    return part->side == 0 && (uint64_t)(part->number - 1) * part->unit == before;
+}
+
+struct upload_plan upload_plan_make(const struct part_table *table, const struct listed_part *list,
+                                    size_t count)
+{
+    struct upload_plan plan = {.verdict = UPLOAD_COMPLETE, .in_place = true};
+    if (count == 0)
+        return refused(UPLOAD_EMPTY, 0);
+    for (size_t i = 0; i < count; i++) {
+        enum upload_verdict verdict = judge(table, list, count, i);
+        if (verdict != UPLOAD_COMPLETE)
+            return refused(verdict, i);
+        const struct part *part = part_table_find(table, list[i].number);
+        plan.in_place = plan.in_place && follows(part, plan.size);
+        plan.size += part->size;
+    }
+    write_tag(list, count, &plan);
+    return plan;
+}

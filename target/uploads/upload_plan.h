@@ -1,0 +1,35 @@
+/* What the completion of an upload needs: the list of a client, compared with the parts that are
+ * stored.  Pure. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "target/uploads/part_log.h"
+
+enum upload_verdict {
+    UPLOAD_COMPLETE,
+    UPLOAD_EMPTY,       /* the list has no part */
+    UPLOAD_ORDER,       /* numbers do not ascend */
+    UPLOAD_MISSING,     /* a part is not stored */
+    UPLOAD_OTHER_BYTES, /* a part is stored with another MD5 */
+    UPLOAD_SMALL,       /* a part but the last is below PART_SIZE_MIN */
+};
+
+struct listed_part {
+    unsigned number;
+    unsigned char md5[PART_MD5];
+};
+
+enum { UPLOAD_TAG_MAX = 2 * PART_MD5 + 12 }; /* the MD5, "-", a number and the NUL */
+
+struct upload_plan {
+    enum upload_verdict verdict;
+    size_t at;     /* the row of the list that is refused; 0 without a refusal */
+    uint64_t size; /* of the object, in bytes */
+    bool in_place; /* the first `size` bytes of the body are the object's; else copy the parts */
+    char tag[UPLOAD_TAG_MAX]; /* of the object: the MD5 of the MD5s, "-", how many parts */
+};
+
+/* Of a refusal only the verdict and the row count. */
+struct upload_plan upload_plan_make(const struct part_table *table, const struct listed_part *list,
+                                    size_t count);
