@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from access_lib import make_user
-from lib import ROOT, check, equal, main
+from lib import ROOT, check, equal, main, wait_for
 from s3_lib import S3, S3Cluster, code_of, time_text
 
 ROW = re.compile(r'^S3_OP\((\w+), "(\w+)", (\w+), "([^"]*)", "([^"]*)", (\w+), \w+\)', re.M)
@@ -110,6 +110,10 @@ def test_without_the_right(c):
     each(c, user.access, user.secret, judge)
 
 
+def gone(c, node, base):
+    return S3(c, c.root.access, c.root.secret, node, base).call("HEAD", f"/{BUCKET}").status == 404
+
+
 def test_with_the_right(c):
     """One user for each right, who has no other."""
     kinds = {op.right: op.grants() for op in operations() if not op.header}
@@ -125,6 +129,7 @@ def test_with_the_right(c):
             if op.name == "CreateBucket" and reply.status == 200:  # its owner may do everything
                 root = S3(c, c.root.access, c.root.secret, what.split()[0])
                 root.call("DELETE", f"/{BUCKET}").expect(204)
+                wait_for(lambda: all(gone(c, *place) for place in c.places), "all to hear of it")
 
         each(c, user.access, user.secret, judge)
 
