@@ -2,11 +2,13 @@
 """The package of python/ at real daemons: placement, buckets of each kind, targets that die, rights,
 and fsspec."""
 
+import io
 import os
 import random
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 
@@ -16,7 +18,7 @@ from lib import check, equal, main, wait_for
 
 SOURCE = os.path.join(frame.ROOT, "python", "src")
 sys.path.insert(0, SOURCE)
-import dfc  # noqa: E402 pylint: disable=wrong-import-position
+import dfc.shards  # noqa: E402 pylint: disable=wrong-import-position
 import fsspec  # noqa: E402 pylint: disable=wrong-import-position
 
 DATA = random.Random(23).randbytes(3_000_001)
@@ -111,6 +113,46 @@ def test_a_target_that_dies(c):
     for thread in threads:
         thread.join()
     equal(wrong, [], "objects with other bytes")
+
+
+def shard(number):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for i in range(20):
+            member = tarfile.TarInfo(f"{number}-{i}.bin")
+            member.size = 50_000
+            archive.addfile(member, io.BytesIO(DATA[number * 20 + i:][:member.size]))
+    return out.getvalue()
+
+
+def test_a_target_that_dies_in_an_epoch(c):
+    """No sample is lost, none comes twice, and none has other bytes."""
+    bucket = c.client().bucket("two")
+    for number in range(12):
+        bucket.put(f"set-{number:02}.tar", shard(number))
+    killed, found = threading.Event(), []
+
+    def train(consumer):
+        reader = dfc.shards.ShardReader(bucket, "set-{00..11}.tar", consumer=consumer, consumers=3,
+                                        ahead=1)
+        for count, sample in enumerate(reader):
+            if count == 25:
+                killed.wait(60)
+            number, i = map(int, sample["__key__"].split("-"))
+            right = sample["bin"] == DATA[number * 20 + i:][:50_000]
+            found.append((sample["__key__"], right))
+
+    threads = [threading.Thread(target=train, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    c.kill("t2")
+    killed.set()
+    for thread in threads:
+        thread.join()
+    equal(sorted(found), sorted((f"{n}-{i}", True) for n in range(12) for i in range(20)),
+          "samples")
+    c.start("t2")
+    c.wait_node("t2", "active")
 
 
 def test_lists_and_jobs(c):

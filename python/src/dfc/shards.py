@@ -1,0 +1,256 @@
+"""Samples out of tar shards, each exactly once in an epoch, over ranks and workers, with resume.
+
+    shards = dfc.shards.expand("train-{000000..000999}.tar")
+    data = dfc.shards.ShardReader(bucket, shards, consumer=rank, consumers=world, window=1000)
+    for sample in data:
+        sample["__key__"], sample["jpg"]
+
+A sample has the form of WebDataset: the members of one shard whose names are alike up to the first
+dot of their last part; `__key__` is that name, and each extension leads to the member's bytes.
+
+**Order.** The shards are permuted by (seed, epoch), alike at every consumer; shard i of that order
+belongs to consumer i mod consumers.  A consumer's samples follow their shards; with `window` > 1
+each run of so many samples is permuted again.
+
+**Resume.** state() says how far a consumer is, and restore() goes on with the next sample.  Where
+the number of consumers changes, merge() of all their states leads to one that every new consumer
+restores: it has the shards that are done, and those that were begun come again.
+"""
+
+from __future__ import annotations
+
+import queue
+import random
+import re
+import tarfile
+import threading
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
+
+from .bucket import Bucket
+from .errors import Corrupt, Invalid
+
+Sample = Dict[str, Any]  #: "__key__" and "__shard__" are texts, the others bytes
+
+_RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
+
+
+def expand(template: str) -> List[str]:
+    """"a-{00..11}.tar": the names that it stands for; without braces, itself."""
+    found = _RANGE.search(template)
+    if found is None:
+        return [template]
+    first, last = found.groups()
+    if int(last) < int(first):
+        raise Invalid(f"'{template}': {last} is less than {first}", code="invalid_argument")
+    width = len(first) if len(first) == len(last) or first.startswith("0") else 0
+    head, rest = template[:found.start()], expand(template[found.end():])
+    return [f"{head}{number:0{width}}{tail}" for number in range(int(first), int(last) + 1)
+            for tail in rest]
+
+
+def samples(stream: BinaryIO, shard: str = "") -> Iterator[Sample]:
+    """Of one shard, as it streams: plain, or compressed by gzip, bzip2 or xz."""
+    sample: Sample = {}
+    try:
+        with tarfile.open(fileobj=stream, mode="r|*") as archive:
+            for member in archive:
+                if not member.isfile():
+                    continue
+                folder, _, base = member.name.rpartition("/")
+                stem, dot, extension = base.partition(".")
+                if not dot or not stem:
+                    continue
+                key = f"{folder}/{stem}" if folder else stem
+                if sample.get("__key__") != key or extension in sample:
+                    if sample:
+                        yield sample
+                    sample = {"__key__": key, "__shard__": shard}
+                file = archive.extractfile(member)
+                assert file is not None
+                sample[extension] = file.read()
+    except tarfile.TarError as e:
+        raise Corrupt(f"the shard '{shard}' cannot be read: {e}", code="shard_corrupt") from e
+    if sample:
+        yield sample
+
+
+@dataclass
+class Place:
+    """Where a window of samples begins: so many shards of this consumer are behind it, and so many
+    samples of the next one."""
+
+    shards: int = 0
+    samples: int = 0
+
+
+class ShardReader:
+    """An iterable of samples; each iteration is the rest of the epoch.  set_epoch() begins another.
+
+    `consumer` of `consumers`: for example rank * workers + worker of world * workers.  `window`:
+    samples that are permuted with one another, 1 for none.  `ahead`: samples that a thread reads
+    ahead.  `transform` is called for each sample.  One thread at a time.
+    """
+
+    def __init__(self, bucket: Bucket, shards: Union[str, Sequence[str]], *, consumer: int = 0,
+                 consumers: int = 1, seed: int = 0, shuffle: bool = True, window: int = 1,
+                 ahead: int = 16, transform: Optional[Callable[[Sample], Any]] = None) -> None:
+        if not 0 <= consumer < consumers:
+            raise Invalid(f"consumer {consumer} of {consumers}: it has to be 0 to "
+                          f"{consumers - 1}", code="invalid_argument")
+        if window < 1 or ahead < 1:
+            raise Invalid("window and ahead have to be at least 1 sample", code="invalid_argument")
+        self._bucket = bucket
+        self._names = expand(shards) if isinstance(shards, str) else list(shards)
+        self._consumer, self._consumers = consumer, consumers
+        self._seed, self._shuffle, self._window, self._ahead = seed, shuffle, window, ahead
+        self._transform = transform
+        self._epoch = 0
+        self._begin(set())
+
+    def _begin(self, done: "set[str]") -> None:
+        order = [name for name in self._names if name not in done]
+        if self._shuffle:
+            random.Random(f"{self._seed}/{self._epoch}").shuffle(order)
+        self._done = done  # before this consumer began
+        self._mine = order[self._consumer::self._consumers]
+        self._place = Place()
+        self._given = 0  # samples of the window
+
+    def set_epoch(self, epoch: int) -> None:
+        """From its beginning; every consumer has to be told."""
+        self._epoch = epoch
+        self._begin(set())
+
+    # --- resume ---
+
+    def state(self) -> Dict[str, Any]:
+        """How far this consumer is: JSON."""
+        return {"epoch": self._epoch, "seed": self._seed, "consumer": self._consumer,
+                "consumers": self._consumers, "window": self._window, "done": sorted(self._done),
+                "shards": self._place.shards, "samples": self._place.samples,
+                "given": self._given, "mine": self._mine[:self._place.shards]}
+
+    def restore(self, state: Dict[str, Any]) -> None:
+        """Of this consumer with the same settings, or of merge()."""
+        merged = "consumers" not in state
+        same = {"seed": self._seed} if merged else {
+            "seed": self._seed, "consumer": self._consumer, "consumers": self._consumers,
+            "window": self._window}
+        for name, value in same.items():
+            if state[name] != value:
+                raise Invalid(f"the state has {name} {state[name]}, this reader {value}: "
+                              "merge() the states of all consumers", code="invalid_argument")
+        self._epoch = int(state["epoch"])
+        self._begin(set(state["done"]))
+        if not merged:
+            self._place = Place(int(state["shards"]), int(state["samples"]))
+            self._given = int(state["given"])
+
+    # --- samples ---
+
+    def __iter__(self) -> Iterator[Any]:
+        for window, after in self._windows():
+            order = list(range(len(window)))
+            if self._window > 1:
+                place = f"{self._place.shards}/{self._place.samples}"
+                random.Random(f"{self._seed}/{self._epoch}/{self._consumer}/{place}").shuffle(order)
+            for i in order[self._given:]:
+                self._given += 1
+                if self._given == len(window):
+                    self._place, self._given = after, 0
+                yield window[i] if self._transform is None else self._transform(window[i])
+
+    def _windows(self) -> Iterator["tuple[List[Sample], Place]"]:
+        """Each window with the place behind it."""
+        window: List[Sample] = []
+        place = Place(self._place.shards, self._place.samples)
+        for sample in _ahead(self._stream(place), self._ahead):
+            if sample is None:  # the end of a shard, which belongs to the window before it
+                place = Place(place.shards + 1, 0)
+                continue
+            if len(window) == self._window:
+                yield window, place
+                window = []
+            place = Place(place.shards, place.samples + 1)
+            window.append(sample)
+        if window:
+            yield window, place
+
+    def _stream(self, place: Place) -> Iterator[Optional[Sample]]:
+        """The samples from a place on; None behind each shard."""
+        skip = place.samples
+        for name in self._mine[place.shards:]:
+            with self._bucket.open(name) as stream:
+                for sample in samples(stream, name):
+                    if skip > 0:
+                        skip -= 1
+                        continue
+                    yield sample
+            if skip > 0:
+                raise Corrupt(f"the shard '{name}' has lost {skip} samples since the state was "
+                              "taken", code="shard_corrupt")
+            yield None
+
+
+def merge(states: Iterable[Dict[str, Any]]) -> Dict[str, Any]:
+    """One state for another number of consumers, out of the states of all.  Shards that were begun
+    and not ended come again from their beginning."""
+    rows = list(states)
+    if not rows or {row["consumer"] for row in rows} != set(range(rows[0]["consumers"])) or \
+            len({(row["epoch"], row["seed"], row["consumers"]) for row in rows}) != 1:
+        raise Invalid("merge() needs one state of each consumer, of one epoch",
+                      code="invalid_argument")
+    done = {name for row in rows for name in [*row["done"], *row["mine"]]}
+    return {"epoch": rows[0]["epoch"], "seed": rows[0]["seed"], "done": sorted(done)}
+
+
+class _Failure:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+_END = object()
+
+
+def _ahead(source: Iterator[Any], count: int) -> Iterator[Any]:
+    """The same items, read by a thread that is up to `count` of them ahead."""
+    items: "queue.Queue[Any]" = queue.Queue(count)
+    over = threading.Event()
+
+    def put(item: Any) -> bool:
+        while not over.is_set():
+            try:
+                items.put(item, timeout=0.2)
+                return True
+            except queue.Full:
+                pass
+        return False
+
+    def read() -> None:
+        last: Any = _END
+        try:
+            for item in source:
+                if not put(item):
+                    return
+        except BaseException as e:  # pylint: disable=broad-except
+            last = _Failure(e)
+        finally:
+            close = getattr(source, "close", None)
+            if close is not None:
+                close()
+        put(last)
+
+    thread = threading.Thread(target=read, daemon=True, name="dfc-shards")
+    thread.start()
+    try:
+        while True:
+            item = items.get()
+            if item is _END:
+                return
+            if isinstance(item, _Failure):
+                raise item.error
+            yield item
+    finally:
+        over.set()
+        thread.join()

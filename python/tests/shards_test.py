@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+"""Samples of shards: each exactly once over all consumers, and resumed at every sample."""
+
+import collections
+import io
+import json
+import tarfile
+import threading
+import unittest
+
+import frame  # noqa: F401
+import dfc
+from dfc.shards import ShardReader, expand, merge, samples
+
+COUNTS = (3, 0, 1, 5, 4, 2, 6, 1, 3, 2, 4, 5)  # samples of each shard
+
+
+def tar(members, mode="w"):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode, format=tarfile.PAX_FORMAT) as archive:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+class Memory:
+    """A bucket whose objects are shards."""
+
+    def __init__(self):
+        self.objects = {
+            f"s{i:02}.tar": tar([(f"d/{i:02}-{k}.{ext}", f"{i}/{k}/{ext}".encode())
+                                 for k in range(count) for ext in ("jpg", "cls")])
+            for i, count in enumerate(COUNTS)}
+
+    def open(self, name):
+        return io.BytesIO(self.objects[name])
+
+
+ALL = sorted(f"d/{i:02}-{k}" for i, count in enumerate(COUNTS) for k in range(count))
+SHARDS = "s{00..11}.tar"
+
+
+def keys(reader):
+    return [sample["__key__"] for sample in reader]
+
+
+class ShardsTest(unittest.TestCase):
+    def setUp(self):
+        self.bucket = Memory()
+
+    def reader(self, **options):
+        return ShardReader(self.bucket, SHARDS, **options)
+
+    def test_names(self):
+        self.assertEqual(expand("a-{08..11}.tar"), ["a-08.tar", "a-09.tar", "a-10.tar", "a-11.tar"])
+        self.assertEqual(expand("{9..10}/{0..1}"), ["9/0", "9/1", "10/0", "10/1"])
+        self.assertEqual(expand("one.tar"), ["one.tar"])
+        with self.assertRaises(dfc.Invalid):
+            expand("{3..2}")
+
+    def test_samples_of_a_shard(self):
+        members = [("a/1.jpg", b"J"), ("a/1.seg.png", b"S"), ("b.1/x.txt", b"T"), ("README", b"-"),
+                   (".hidden", b"-"), ("n" * 300 + ".bin", b"B"), ("empty.cls", b"")]
+        for mode in ("w", "w:gz", "w:bz2", "w:xz"):
+            found = list(samples(io.BytesIO(tar(members, mode)), "s"))
+            self.assertEqual(found, [
+                {"__key__": "a/1", "__shard__": "s", "jpg": b"J", "seg.png": b"S"},
+                {"__key__": "b.1/x", "__shard__": "s", "txt": b"T"},
+                {"__key__": "n" * 300, "__shard__": "s", "bin": b"B"},
+                {"__key__": "empty", "__shard__": "s", "cls": b""}])
+
+    def test_shards_that_cannot_be_read(self):
+        whole = tar([("a.jpg", b"x" * 3000), ("b.jpg", b"y" * 3000)])
+        for text in (whole[:5000], b"no archive" * 100):
+            with self.assertRaisesRegex(dfc.Corrupt, "the shard 's'"):
+                list(samples(io.BytesIO(text), "s"))
+        self.bucket.objects["s03.tar"] = whole[:5000]
+        with self.assertRaisesRegex(dfc.Corrupt, "s03.tar"):
+            keys(self.reader())
+
+    def test_each_sample_once_over_ranks_and_workers(self):
+        for world in range(1, 5):
+            for workers in range(5):
+                consumers = world * max(workers, 1)
+                for window in (1, 4, 1000):
+                    found = [key for consumer in range(consumers) for key in keys(self.reader(
+                        consumer=consumer, consumers=consumers, window=window))]
+                    self.assertEqual(sorted(found), ALL, (world, workers, window))
+
+    def test_orders(self):
+        self.assertEqual(keys(self.reader(shuffle=False)), ALL)
+        first, again, other = (keys(self.reader(seed=s, window=8)) for s in (1, 1, 2))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
+        reader = self.reader(seed=1, window=8)
+        reader.set_epoch(1)
+        self.assertNotEqual(keys(reader), first)
+        self.assertEqual(keys(reader), [])  # the epoch is over
+        reader.set_epoch(0)
+        self.assertEqual(keys(reader), first)
+
+    def test_resumed_at_every_sample(self):
+        for window in (1, 4, 1000):
+            for consumer in range(2):
+                options = {"consumer": consumer, "consumers": 2, "window": window, "seed": 3}
+                whole = keys(self.reader(**options))
+                for at in range(len(whole) + 1):
+                    reader, before = self.reader(**options), []
+                    iterator = iter(reader)
+                    for _ in range(at):
+                        before.append(next(iterator)["__key__"])
+                    state = json.loads(json.dumps(reader.state()))
+                    iterator.close()
+                    resumed = self.reader(**options)
+                    resumed.restore(state)
+                    self.assertEqual(before + keys(resumed), whole, (window, consumer, at))
+
+    def test_another_number_of_consumers(self):
+        """What is done does not come again; what was begun does."""
+        for at in range(12):
+            states, given = [], []
+            for consumer in range(3):
+                reader = self.reader(consumer=consumer, consumers=3, seed=5)
+                for _, sample in zip(range(at), reader):
+                    given.append(sample["__key__"])
+                states.append(reader.state())
+            state = merge(json.loads(json.dumps(states)))
+            later = []
+            for consumer in range(2):
+                reader = self.reader(consumer=consumer, consumers=2, seed=5)
+                reader.restore(state)
+                later += keys(reader)
+            self.assertEqual(sorted(set(given) | set(later)), ALL, at)
+            twice = [key for key, n in collections.Counter(given + later).items() if n > 1]
+            done = {name[1:3] for name in state["done"]}
+            self.assertFalse([key for key in twice if key[2:4] in done], at)
+
+    def test_states_that_do_not_fit(self):
+        state = self.reader(consumer=0, consumers=2).state()
+        for options in ({"consumer": 1, "consumers": 2}, {}, {"seed": 9, "consumers": 2},
+                        {"consumers": 2, "window": 3}):
+            with self.assertRaises(dfc.Invalid):
+                self.reader(**options).restore(state)
+        for states in ([], [state], [state, state]):
+            with self.assertRaises(dfc.Invalid):
+                merge(states)
+
+    def test_a_shard_that_has_become_shorter(self):
+        reader = self.reader(shuffle=False)
+        for _, _ in zip(range(2), reader):
+            pass
+        self.bucket.objects["s00.tar"] = tar([("d/00-0.jpg", b"x")])
+        resumed = self.reader(shuffle=False)
+        resumed.restore(reader.state())
+        with self.assertRaisesRegex(dfc.Corrupt, "lost 1 samples"):
+            keys(resumed)
+
+    def test_an_iteration_that_is_dropped_leaves_no_thread(self):
+        before = threading.active_count()
+        for _ in range(5):
+            iterator = iter(self.reader(ahead=1))
+            next(iterator)
+            iterator.close()
+        self.assertEqual(threading.active_count(), before)
+
+    def test_settings_that_cannot_be(self):
+        for options in ({"consumer": 2, "consumers": 2}, {"consumer": -1}, {"window": 0},
+                        {"ahead": 0}):
+            with self.assertRaises(dfc.Invalid):
+                self.reader(**options)
+
+    def test_a_transform(self):
+        found = list(self.reader(shuffle=False, transform=lambda s: len(s["jpg"])))
+        self.assertEqual(len(found), len(ALL))
+
+
+if __name__ == "__main__":
+    unittest.main()
