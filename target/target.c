@@ -88,16 +88,17 @@ static bool env_job_committed(void *ctx, const char *job_id)
            (job->state == JOB_COMMITTING || job->state == JOB_FINISHED);
 }
 
-/* A list of a closed bucket must miss no object that is there in the end (list_routes.c). */
+/* A list of a closed bucket must miss no object that is there in the end (list_routes.c).  Replicas
+ * and slices may come before this target hears of their bucket: its leader has. */
 static int env_takes(void *ctx, uint64_t bucket_id, struct error *err)
 {
     struct target *t = ctx;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    const struct bucket *b = bmd_bucket_by_id(
-        &s->bmd, ec_is_slices_bucket(bucket_id) ? ec_bucket_of_slices(bucket_id) : bucket_id);
-    if (b == NULL)
+    uint64_t id = ec_bucket_of_slices(bucket_id);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, id);
+    if (state_bucket_is_gone(s, id))
         return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
-    if (state_bucket_is_closed(s, b))
+    if (b != NULL && state_bucket_is_closed(s, b))
         return error_set(err, E_NOT_READY, "bucket '%s' is being destroyed; try again", b->name);
     return 0;
 }

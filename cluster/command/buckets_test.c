@@ -19,6 +19,9 @@ static void bucket_ids_are_never_used_twice(void **unused)
     assert_refused(s, (struct command){.kind = CMD_BUCKET_DESTROY, .name = "b", .bucket_id = 1},
                    E_BUCKET_NOT_FOUND);
     assert_string_equal(bmd_bucket_by_id(&s->bmd, 2)->name, "b");
+    assert_true(state_bucket_is_gone(s, 1));
+    assert_false(state_bucket_is_gone(s, 2));
+    assert_false(state_bucket_is_gone(s, 3)); /* not heard of yet */
 }
 
 static struct command of_the_bucket(enum command_kind kind, uint64_t id)

@@ -71,6 +71,13 @@ static inline bool state_bucket_is_closed(const struct cluster_state *s, const s
     return b->closed != 0 && b->closed == s->term;
 }
 
+/* Was there such a bucket, and is there none any more?  A bucket of a later id is one that this
+ * state does not know yet. */
+static inline bool state_bucket_is_gone(const struct cluster_state *s, uint64_t id)
+{
+    return id < s->next_bucket_id && bmd_bucket_by_id(&s->bmd, id) == NULL;
+}
+
 struct cluster_state *state_new(const char *cluster_id); /* empty, version 0 of term 0 */
 struct cluster_state *state_ref(const struct cluster_state *s);
 void state_unref(const struct cluster_state *s);

@@ -55,8 +55,7 @@ static int on_each(const struct look *look,
 
 static bool is_dead(const struct cluster_state *s, uint64_t bucket_id)
 {
-    uint64_t id = ec_bucket_of_slices(bucket_id);
-    return id < s->next_bucket_id && bmd_bucket_by_id(&s->bmd, id) == NULL;
+    return state_bucket_is_gone(s, ec_bucket_of_slices(bucket_id));
 }
 
 static int drop_from_index(struct index *x, uint64_t bucket_id, const atomic_bool *stop,
