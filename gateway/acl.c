@@ -69,27 +69,27 @@ void s3_get_object_acl(struct http_request *req, const struct gateway_call *call
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* The entry lets through a canned ACL that changes nothing (s3/headers.def).  A document of grants
- * is refused unread. */
-static enum s3_error check_canned(const struct gateway_call *call, size_t len,
-                                  struct s3_failure *why)
+/* The entry lets through a canned ACL that changes nothing (s3/headers.def); of documents that of
+ * the bucket's owner changes nothing. */
+static enum s3_error check_acl(struct http_request *req, const struct gateway_call *call,
+                               const char *data, size_t len, struct s3_failure *why)
 {
-    if (len == 0 && s3_header(&call->head, "x-amz-acl") != NULL)
-        return S3_OK;
-    return s3_fail(why, S3_ACL_NOT_SUPPORTED, NULL);
+    _cleanup_state_ const struct cluster_state *s =
+        state_current(gateway_config_of(call->gateway)->state);
+    const struct bucket *b = bmd_bucket(&s->bmd, call->s3.bucket);
+    if (b == NULL)
+        return s3_fail(why, S3_NO_BUCKET, NULL);
+    if (len > 0)
+        return s3_acl_check(data, len, owner_of(req, s, b).id, why);
+    return s3_header(&call->head, "x-amz-acl") != NULL ? S3_OK
+                                                       : s3_fail(why, S3_ACL_NOT_SUPPORTED, NULL);
 }
 
 static void put_bucket_acl(struct http_request *req, const struct gateway_call *call,
                            const char *data, size_t len)
 {
-    (void)data;
-    _cleanup_state_ const struct cluster_state *s =
-        state_current(gateway_config_of(call->gateway)->state);
     struct s3_failure why;
-    enum s3_error e = check_canned(call, len, &why);
-    if (e == S3_OK && bmd_bucket(&s->bmd, call->s3.bucket) == NULL)
-        e = s3_fail(&why, S3_NO_BUCKET, NULL);
-    if (e != S3_OK)
+    if (check_acl(req, call, data, len, &why) != S3_OK)
         gateway_fail(req, &why);
     else
         http_reply_empty(req, 200);
@@ -113,9 +113,8 @@ static void reply_put(struct http_request *req, const struct gateway_call *call,
 static void put_object_acl(struct http_request *req, const struct gateway_call *call,
                            const char *data, size_t len)
 {
-    (void)data;
     struct s3_failure why;
-    if (check_canned(call, len, &why) != S3_OK)
+    if (check_acl(req, call, data, len, &why) != S3_OK)
         gateway_fail(req, &why);
     else
         if_there(req, call, reply_put);

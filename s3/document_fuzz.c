@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "s3/acl.h"
 #include "s3/complete_body.h"
 #include "s3/delete_body.h"
 #include "s3/location.h"
@@ -41,5 +42,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_complete(body, size, a);
     enum s3_error e = s3_location_check(body, size, "us-east-1", &why);
     assert(e == why.error && (e == S3_OK) == (why.message[0] == '\0'));
+    (void)s3_acl_check(body, size, "o", NULL);
     return 0;
 }

@@ -149,6 +149,7 @@ def test_acls(c):
                 s3.call("PUT", path, pairs=acl, headers={"x-amz-acl": canned}).expect(200)
             refused(s3.call("PUT", path, pairs=acl, headers={"x-amz-acl": "public-read"}), 400,
                     "AccessControlListNotSupported")
+            s3.call("PUT", path, s3.call("GET", path, pairs=acl).body, acl).expect(200)
             refused(s3.call("PUT", path, b"<AccessControlPolicy/>", acl), 400,
                     "AccessControlListNotSupported")
         refused(s3.call("GET", "/olgas/none", pairs=acl), 404, "NoSuchKey")
