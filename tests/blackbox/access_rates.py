@@ -70,7 +70,8 @@ def test_bytes_are_paid_before_the_next_call(c):
             "the rate of bytes")
         reply.expect(429, "rate_limited", "heavy")
         equal(reply.headers["Retry-After"], "1", "Retry-After")
-        wait_for(lambda: user.call("PUT", PATH, b"y", node).status == 429, "a PUT is refused, too")
+        wait_for(lambda: user.call("PUT", PATH, b"y", node, {"If-None-Match": "*"}).status == 429,
+                 "a PUT is refused, too")
     finally:
         over.set()
         reader.join()
