@@ -14,6 +14,21 @@ from mock_cluster import MockCluster
 DATA = bytes(range(256)) * 1200
 
 
+class Changing(io.BytesIO):
+    """A file that somebody changes when it has been read once, for its checksum."""
+
+    def __init__(self, data, change):
+        super().__init__(data)
+        self._change, self._reads = change, 0
+
+    def seek(self, *args):
+        self._reads += 1
+        if self._reads == 2:
+            super().seek(0, io.SEEK_END)
+            self._change(self)
+        return super().seek(*args)
+
+
 class CallTest(unittest.TestCase):
     def setUp(self):
         self.mock = MockCluster()
@@ -52,6 +67,18 @@ class CallTest(unittest.TestCase):
         for wrong in ("text", 5, io.StringIO("text")):
             with self.assertRaises(dfc.Invalid):
                 self.bucket.put("x", wrong)
+
+    def test_a_file_that_changes_while_it_is_sent(self):
+        """No byte more than announced goes out, and none less is taken for the whole."""
+        for size in (20, 20000):  # without and with an invitation
+            for change in (lambda f: f.write(b"more" * 9999), lambda f: f.truncate(10)):
+                source = Changing(DATA[:size], change)
+                if change(io.BytesIO()) == 10:
+                    with self.assertRaisesRegex(dfc.Error, "shorter"):
+                        self.bucket.put("o", source)
+                else:
+                    self.bucket.put("o", source)
+                    self.assertEqual(self.bucket.get("o"), DATA[:size])
 
     def test_a_body_goes_once_to_its_owner(self):
         self.open(direct=False).bucket("b").put("o", DATA)
@@ -177,6 +204,8 @@ class CallTest(unittest.TestCase):
         for call in (lambda: self.client.bucket(""), lambda: self.client.bucket("a/b"),
                      lambda: self.bucket.get(""),
                      lambda: self.bucket.put("o", b"", meta={"k": "a\r\nX: y"}),
+                     lambda: self.bucket.put("o", b"", meta={"k: v\r\nX": "y"}),
+                     lambda: self.bucket.put("o", b"", meta={"": "y", "a b": "c"}),
                      lambda: self.bucket.put("o", b"", content_type="a\nb"),
                      lambda: self.bucket.get("o", offset=-1, length=5)):
             with self.assertRaises(dfc.Invalid):

@@ -80,6 +80,12 @@ class ShardsTest(unittest.TestCase):
         with self.assertRaisesRegex(dfc.Corrupt, "s03.tar"):
             keys(self.reader())
 
+    def test_a_shard_is_read_to_its_end(self):
+        """Behind the archive's own end, so that its checksum is compared."""
+        stream = io.BytesIO(tar([("a.jpg", b"x")]) + bytes(1 << 20))
+        self.assertEqual(len(list(samples(stream))), 1)
+        self.assertEqual(stream.read(), b"")
+
     def test_each_sample_once_over_ranks_and_workers(self):
         for world in range(1, 5):
             for workers in range(5):

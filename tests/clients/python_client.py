@@ -200,6 +200,16 @@ def test_rights(c):
         pass
 
 
+def test_a_certificate_of_another_authority(c):
+    if not c.http.context:
+        return
+    try:
+        dfc.Client(**{**c.options(), "ca_file": None}).buckets()
+        check(False, "any certificate is taken")
+    except dfc.Error as e:
+        check("not trusted" in e.message and "ca_file" in e.message, e.message)
+
+
 def test_fsspec(c):
     fs = fsspec.filesystem("dfc", skip_instance_cache=True, **c.options())
     fs.makedirs("fb/x", exist_ok=True)

@@ -11,6 +11,7 @@ import hmac
 import os
 import threading
 import time
+import weakref
 from typing import Callable, Dict, Optional, Tuple
 
 #: What a login sends, and gives: (token, when it ends in seconds of Unix time).
@@ -30,9 +31,10 @@ class Identity:
         self._token = token
         self._renew_at = float("inf")
         self._lock = threading.Lock()
-        os.register_at_fork(after_in_child=self._unlock)
+        _identities.add(self)
 
-    def _unlock(self) -> None:
+    def unlock(self) -> None:
+        """In a child: the thread that held it is not there."""
         self._lock = threading.Lock()
 
     def token(self, login: Login) -> Optional[str]:
@@ -66,3 +68,14 @@ class Identity:
         if self._token == token:
             self._token = None
         return True
+
+
+_identities: "weakref.WeakSet[Identity]" = weakref.WeakSet()
+
+
+def _unlock_all() -> None:
+    for identity in list(_identities):
+        identity.unlock()
+
+
+os.register_at_fork(after_in_child=_unlock_all)

@@ -58,7 +58,17 @@ class File(Body):
         return iter(lambda: self._file.read(STEP), b"")
 
     def pieces(self) -> Iterator[Bytes]:
-        return self._read()
+        """As many bytes as were announced, whatever the file has by now."""
+        assert self.size is not None
+        left = self.size
+        for piece in self._read():
+            yield piece[:left]
+            left -= len(piece)
+            if left <= 0:
+                return
+        if left > 0:
+            raise Invalid(f"the file has become {left} bytes shorter while it was sent",
+                          code="bad_length")
 
 
 class Pieces(Body):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, Optional, Tuple, Type
@@ -45,7 +46,12 @@ def encode_name(name: str) -> str:
     return quote(name, safe="/~()!*'")
 
 
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
 def _check_value(name: str, value: str) -> str:
+    if not _TOKEN.fullmatch(name):
+        raise Invalid(f"'{name}' is no name of a header", code="invalid_argument")
     if any(ord(c) < 32 or ord(c) == 127 for c in value):
         raise Invalid(f"the header {name} has a control character", code="invalid_argument")
     return value
@@ -179,7 +185,7 @@ class Caller:
         if place is not None and self._relayed.get(place.origin, 0.0) <= now and (
                 place.origin.tls or not self.endpoints[0].tls):
             return place.origin, _target(request.path, query, place.query), True
-        if request.owner is not None and any(t > now for t in self._relayed.values()):
+        if request.owner is not None and any(t > now for t in list(self._relayed.values())):
             query["redirect"] = "never"
         return self.endpoints[endpoint], _target(request.path, query), False
 
@@ -305,9 +311,13 @@ class Caller:
         return str(document["token"]), float(str(document["expires_ms"])) / 1000
 
     def _fetch_map(self, bucket: str) -> Tuple[Dict[str, object], Dict[str, object]]:
-        """The cluster's document and the bucket's, for _map.py."""
-        cluster = read_json(self.call(Request("GET", "/v1/cluster")))
-        return cluster, read_json(self.call(Request("GET", "/v1/buckets/" + encode_name(bucket))))
+        """The cluster's document and the bucket's, for _map.py.  Each endpoint is asked once: the
+        call itself is what waits for a cluster that is away."""
+        once = _retry.Policy(attempts=1)
+        return (read_json(self.call(Request("GET", "/v1/cluster"),
+                                    _retry.Retry(once, time.monotonic()))),
+                read_json(self.call(Request("GET", "/v1/buckets/" + encode_name(bucket)),
+                                    _retry.Retry(once, time.monotonic()))))
 
 
 def _target(path: str, query: Dict[str, str], more: str = "") -> str:

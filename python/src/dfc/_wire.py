@@ -16,6 +16,8 @@ import ssl
 import struct
 from typing import Dict, Iterator, Optional, Tuple
 
+from .errors import Error
+
 HEAD_MAX = 64 << 10  #: bytes of a reply's status line and headers
 FIRST = 8 << 10  #: bytes that are asked for with a head: small bodies come along
 LINE_MAX = 4 << 10  #: bytes of the line before a chunk
@@ -77,6 +79,21 @@ def body_length(method: str, head: Head) -> Optional[int]:
     return int(text)
 
 
+def _connect(address: Tuple[str, int], tls: Optional[ssl.SSLContext],
+             connect: float) -> socket.socket:
+    plain = socket.create_connection(address, connect)
+    try:
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return plain if tls is None else tls.wrap_socket(plain, server_hostname=address[0])
+    except ssl.SSLCertVerificationError as e:
+        plain.close()
+        raise Error(f"{address[0]}:{address[1]} is not trusted: {e.verify_message}; ca_file names "
+                    "the authority of the cluster's certificates") from e
+    except BaseException:
+        plain.close()
+        raise
+
+
 class Connection:
     """To one node.  `silence`: seconds without a byte after which it counts as dead."""
 
@@ -88,10 +105,7 @@ class Connection:
         self._method = "GET"
         self._keep = True
         try:
-            plain = socket.create_connection(address, connect)
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket = plain if tls is None else tls.wrap_socket(
-                plain, server_hostname=address[0])
+            self._socket = _connect(address, tls, connect)
             # The kernel's own limits: with settimeout() each recv() would be two calls.
             self._socket.settimeout(None)
             limit = struct.pack("ll", int(silence), int(silence % 1 * 1e6))

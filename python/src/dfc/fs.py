@@ -305,13 +305,16 @@ class Download(AbstractBufferedFile):  # type: ignore[misc]
 
 
 class Upload(io.RawIOBase):
-    """An object being written: visible whole at close(), and not at all after an exception."""
+    """An object being written: visible whole at close().  `with` stores nothing after an exception;
+    wrappers, as those of text, close it then, too, and so store what was written."""
+
+    _spool: Any = None
 
     def __init__(self, bucket: Bucket, name: str, exclusive: bool, autocommit: bool) -> None:
         super().__init__()
         self._bucket, self._name, self._exclusive = bucket, name, exclusive
         self._autocommit = autocommit
-        self._spool: Any = tempfile.SpooledTemporaryFile(SPOOL)  # pylint: disable=R1732
+        self._spool = tempfile.SpooledTemporaryFile(SPOOL)  # pylint: disable=R1732
 
     def writable(self) -> bool:
         return True

@@ -69,6 +69,8 @@ def samples(stream: BinaryIO, shard: str = "") -> Iterator[Sample]:
                 file = archive.extractfile(member)
                 assert file is not None
                 sample[extension] = file.read()
+        while stream.read(1 << 16):  # to its end, where the object's checksum is compared
+            pass
     except tarfile.TarError as e:
         raise Corrupt(f"the shard '{shard}' cannot be read: {e}", code="shard_corrupt") from e
     if sample:
