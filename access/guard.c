@@ -161,8 +161,10 @@ static bool reads(const struct http_request *req)
 static void call_of(const struct http_request *req, uint64_t bucket_id, const char *new_name,
                     struct redirect_call *out)
 {
-    *out = (struct redirect_call){.reads = reads(req),
-                                  .method = http_method_name(http_method(req)),
+    const char *signs = http_route(req) != NULL ? http_route(req)->signs : NULL;
+    const char *method = signs != NULL ? signs : http_method_name(http_method(req));
+    *out = (struct redirect_call){.reads = signs == NULL && reads(req),
+                                  .method = method,
                                   .bucket_id = bucket_id,
                                   .object = http_path_param(req, "object"),
                                   .offset = http_query(req, "offset"),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "access/redirect_proof.h"
 #include "access/signed_url.h"
 #include "access/token.h"
 #include "cluster/command/command.h"
@@ -32,6 +33,16 @@ static void hello_begin(struct http_request *req)
     http_reply_data(req, 200, "text/plain", name, strlen(name));
 }
 
+/* Answers with the query of a redirect for bucket 7. */
+static void proof_begin(struct http_request *req)
+{
+    _cleanup_(buf_done)
+    struct buf query = BUF_INIT;
+    buf_puts(&query, "?dfcb=7");
+    guard_put_proof(req, 7, NULL, &query);
+    http_reply_data(req, 200, "text/plain", query.data, query.len);
+}
+
 static const struct http_route routes[] = {
     {.name = "get",
      .method = HTTP_GET,
@@ -47,6 +58,14 @@ static const struct http_route routes[] = {
      .right = RIGHT_READ,
      .query = HTTP_PARAMETERS({"dfcu", "proof"}),
      .begin = hello_begin},
+    {.name = "part",
+     .method = HTTP_GET,
+     .pattern = "/p/{bucket}/{object...}",
+     .nets = NET_PUBLIC,
+     .right = RIGHT_READ,
+     .signs = UPLOAD_SIGNS("GET"),
+     .query = HTTP_PARAMETERS({"dfcb", "bucket"}, {"dfca", "proof"}),
+     .begin = proof_begin},
     {.name = "put",
      .method = HTTP_PUT,
      .pattern = "/o/{bucket}/{object...}",
@@ -284,6 +303,34 @@ static void test_a_redirect_is_for_its_call(void **state)
     buf_done(&ben);
 }
 
+/* Two routes have the same method, and objects of one name. */
+static void test_a_redirect_is_for_what_its_route_signs(void **state)
+{
+    (void)state;
+    _cleanup_(buf_done)
+    struct buf ann = BUF_INIT, object = BUF_INIT, part = BUF_INIT;
+    struct wire_reply r;
+    put_token(ANN, 0, &ann);
+    call("GET", "/p/b/x", buf_str(&ann));
+    wire_read(&fx.wire, false, &r);
+    const char *query = buf_str(&r.body);
+    buf_printf(&part, "/p/b/x%s", query);
+    buf_printf(&object, "/o/b/x%s", query);
+    call("GET", buf_str(&part), NULL);
+    expect(200, query); /* it is passed on */
+    call("GET", buf_str(&object), NULL);
+    expect(403, "access_denied");
+    wire_reply_done(&r);
+    buf_clear(&object);
+    put_redirect("x", &object);
+    buf_clear(&part);
+    buf_printf(&part, "/p%s", buf_str(&object) + strlen("/o"));
+    call("GET", buf_str(&object), NULL);
+    expect(200, "ann");
+    call("GET", buf_str(&part), NULL);
+    expect(403, "access_denied");
+}
+
 /* "/u/b/OBJECT?dfcu=…" for object x, in the name of a user, issued so long ago. */
 static void put_url(const char *object, const char *user, uint64_t age_ms, struct buf *url)
 {
@@ -352,6 +399,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_token_ends_with_its_password, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_user_who_is_disabled_is_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_redirect_is_for_its_call, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_redirect_is_for_what_its_route_signs, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_a_signed_url_is_its_user_for_one_call, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_a_user_has_a_rate, setup, teardown),

@@ -16,7 +16,7 @@
 
 struct redirect_call {
     bool reads;         /* GET or HEAD, which are one method here; `method` does not count then */
-    const char *method; /* "PUT" */
+    const char *method; /* "PUT", or what the call's route signs (struct http_route) */
     uint64_t bucket_id;
     const char *object;   /* unescaped */
     const char *offset;   /* of the query, unescaped; NULL: absent */
@@ -24,6 +24,10 @@ struct redirect_call {
     const char *range;    /* the Range header; NULL: absent */
     const char *new_name; /* of a rename; NULL: none */
 };
+
+/* What the calls of uploads in parts sign: UPLOAD_SIGNS("DELETE").  The proof of an abort is thus
+ * none for the object. */
+#define UPLOAD_SIGNS(method) "upload-" method
 
 /* The call as the macs of proofs have it: no two calls have the same bytes. */
 void redirect_call_put(const struct redirect_call *call, struct buf *out);

@@ -21,9 +21,9 @@ static bool name_is_plain(const char *name)
     }
 }
 
-void location_put_object(struct buf *out, const char *bucket, const char *object)
+static void put_path(struct buf *out, const char *root, const char *bucket, const char *object)
 {
-    buf_puts(out, "/v1/objects/");
+    buf_puts(out, root);
     buf_put_url_escaped(out, bucket, strlen(bucket), "");
     buf_putc(out, '/');
     if (strcmp(object, ".") == 0)
@@ -32,6 +32,16 @@ void location_put_object(struct buf *out, const char *bucket, const char *object
         buf_puts(out, "%2E%2E");
     else
         buf_put_url_escaped(out, object, strlen(object), name_is_plain(object) ? "/" : "");
+}
+
+void location_put_object(struct buf *out, const char *bucket, const char *object)
+{
+    put_path(out, "/v1/objects/", bucket, object);
+}
+
+void location_put_upload(struct buf *out, const char *bucket, const char *object)
+{
+    put_path(out, "/v1/uploads/", bucket, object);
 }
 
 static bool is_dropped(const char *pair, size_t len, const char *const *drop)
@@ -72,15 +82,30 @@ void location_put_version(struct buf *out, const struct cluster_state *s, uint64
                (unsigned long long)s->term, (unsigned long long)s->version);
 }
 
-void location_put_target(struct buf *out, const struct node *n, const struct cluster_state *s,
-                         const struct bucket *b, const char *object, const char *raw_query)
+static void put_client_query(struct buf *out, const struct cluster_state *s, const struct bucket *b,
+                             const char *raw_query)
 {
     static const char *const ours[] = {"dfca", "dfcb", "dfcn", "dfcu", "dfcv", "redirect", NULL};
     char separator = '?';
-    buf_puts(out, n->public_url);
-    location_put_object(out, b->name, object);
     location_put_query(out, raw_query, ours, &separator);
     location_put_version(out, s, b->id, &separator);
+}
+
+void location_put_target(struct buf *out, const struct node *n, const struct cluster_state *s,
+                         const struct bucket *b, const char *object, const char *raw_query)
+{
+    buf_puts(out, n->public_url);
+    location_put_object(out, b->name, object);
+    put_client_query(out, s, b, raw_query);
+}
+
+void location_put_upload_target(struct buf *out, const struct node *n,
+                                const struct cluster_state *s, const struct bucket *b,
+                                const char *object, const char *raw_query)
+{
+    buf_puts(out, n->public_url);
+    location_put_upload(out, b->name, object);
+    put_client_query(out, s, b, raw_query);
 }
 
 char *location_of_copy(const struct node *n, const struct cluster_state *s, const struct bucket *b,

@@ -81,6 +81,10 @@ static void a_target_is_told_what_the_sender_knows(void **unused)
     struct buf out = BUF_INIT;
     location_put_target(&out, &n, s, &b, "o/p", "offset=5&dfcv=1.1&redirect=never");
     assert_string_equal(buf_str(&out), "http://h:8081/v1/objects/bu/o/p?offset=5&dfcb=3&dfcv=4.71");
+    buf_clear(&out);
+    location_put_upload_target(&out, &n, s, &b, "../p", "upload=U&part=2&dfca=x");
+    assert_string_equal(buf_str(&out),
+                        "http://h:8081/v1/uploads/bu/..%2Fp?upload=U&part=2&dfcb=3&dfcv=4.71");
     state_unref(s);
 }
 

@@ -83,6 +83,9 @@ struct http_route {
     bool pages;       /* it decides itself about web pages of other sites: http_is_foreign() */
     bool admin;       /* an operator's call, signed as a node's is */
     enum right right; /* what a user needs to make the call, once access control asks */
+    /* What a proof of a call signs in place of the method (access/guard.h); NULL: the method.  A
+     * proof has no path, so that routes of one method, bucket and object have each their own. */
+    const char *signs;
     void (*begin)(struct http_request *req);
     const char *summary;                /* one sentence */
     const struct http_parameter *query; /* HTTP_PARAMETERS({"offset", "bytes"}); NULL: none */

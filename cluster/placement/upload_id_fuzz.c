@@ -1,5 +1,5 @@
 /* Any text either is refused with a sentence, or is an id that is written as it was read. */
-#include "target/uploads/upload_id.h"
+#include "cluster/placement/upload_id.h"
 
 #include <assert.h>
 #include <stdlib.h>

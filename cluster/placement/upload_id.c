@@ -1,4 +1,4 @@
-#include "target/uploads/upload_id.h"
+#include "cluster/placement/upload_id.h"
 
 #include <endian.h>
 #include <string.h>
