@@ -69,19 +69,35 @@ static void put_version(const char *tag, struct buf *out)
     }
 }
 
-/* One member of the list, without blanks around it. */
-static void put_member(const char *text, size_t len, struct buf *out)
+/* The version that the text names, in quotes.  False: it names none. */
+static bool put_quoted_version(const char *text, size_t len, struct buf *out)
 {
     bool quoted = len >= 2 && text[0] == '"' && text[len - 1] == '"';
     const char *tag = quoted ? text + 1 : text;
-    size_t tag_len = quoted ? len - 2 : len;
-    if (!is_version_tag(tag, tag_len)) {
-        buf_append(out, text, len);
-        return;
-    }
+    if (!is_version_tag(tag, quoted ? len - 2 : len))
+        return false;
     buf_putc(out, '"');
     put_version(tag, out);
     buf_putc(out, '"');
+    return true;
+}
+
+/* One member of the list, without blanks around it.  The tag itself may be that of one part. */
+static void put_member(const char *text, size_t len, struct buf *out)
+{
+    if (!put_quoted_version(text, len, out)) {
+        buf_append(out, text, len);
+        return;
+    }
+    buf_puts(out, *text == '"' ? ", " : ", \"");
+    buf_append(out, text, len);
+    buf_puts(out, *text == '"' ? "" : "\"");
+}
+
+void etag_put_native_one(const char *tag, struct buf *out)
+{
+    if (!put_quoted_version(tag, strlen(tag), out))
+        buf_puts(out, tag);
 }
 
 void etag_put_native(const char *list, struct buf *out)

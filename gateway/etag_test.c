@@ -25,7 +25,7 @@ static void test_tags_become_the_other_form_and_come_back(void **state)
         _cleanup_buf_ struct buf native = BUF_INIT;
         etag_put_s3(pairs[i].native, &s3);
         assert_string_equal(buf_str(&s3), pairs[i].s3);
-        etag_put_native(pairs[i].s3, &native);
+        etag_put_native_one(pairs[i].s3, &native);
         assert_string_equal(buf_str(&native), pairs[i].native);
     }
 }
@@ -49,6 +49,8 @@ static void test_texts_that_are_no_version_stay(void **state)
     }
 }
 
+#define TAG "00000000000100000000020000000003-1"
+
 static void test_lists(void **state)
 {
     (void)state;
@@ -56,9 +58,10 @@ static void test_lists(void **state)
         const char *list, *native;
     } rows[] = {
         {"*", "*"},
-        {"00000000000100000000020000000003-1", "\"1.2.3\""},
-        {"\"a\",  \"00000000000100000000020000000003-1\" , b", "\"a\", \"1.2.3\", b"},
-        {"W/\"00000000000100000000020000000003-1\"", "W/\"00000000000100000000020000000003-1\""},
+        {TAG, "\"1.2.3\", \"" TAG "\""},
+        {"\"a\",  \"" TAG "\" , b", "\"a\", \"1.2.3\", \"" TAG "\", b"},
+        {"W/\"" TAG "\"", "W/\"" TAG "\""},
+        {"\"d41d8cd98f00b204e9800998ecf8427e-3\"", "\"d41d8cd98f00b204e9800998ecf8427e-3\""},
         {",", ", "},
         {"", ""},
     };

@@ -52,7 +52,7 @@ struct translation {
 static const struct translation of_a_read[] = {
     {"If-Match", "If-Match", etag_put_native},
     {"If-None-Match", "If-None-Match", etag_put_native},
-    {"If-Range", "If-Range", etag_put_native},
+    {"If-Range", "If-Range", etag_put_native_one},
     {"If-Modified-Since", "If-Modified-Since", put_as_it_is},
     {"If-Unmodified-Since", "If-Unmodified-Since", put_as_it_is},
     END,

@@ -56,8 +56,10 @@ enum attr_flags {
     ATTR_PENDING = 128, /* a caller's, too: the bucket's backend does not have this yet (back.h) */
 };
 
-/* A pair of `meta`: the MD5 of the bytes, in hex, which is S3's entity tag.  Of what was written
- * with a spec's `md5`; it stays with the bytes wherever they are copied. */
+/* A pair of `meta`: S3's entity tag, which stays with the bytes wherever they are copied.
+ *
+ *   32 hex digits       the MD5 of the bytes: of what was written with a spec's `md5`
+ *   the same, "-N"      of an object that was uploaded in N parts: the MD5 of the parts' MD5s */
 #define ATTR_MD5 "entity-md5"
 
 struct attr {

@@ -112,6 +112,10 @@ static void put_entry(struct buf *out, const struct list_entry *e, bool shows_md
         checksum_hex(&e->record.md5, hex);
         PUT(out, ",\"md5\":\"");
         buf_puts(out, hex);
+        if (e->record.md5_parts > 0)
+            buf_putc(out, '-');
+        if (e->record.md5_parts > 0)
+            put_u64(out, e->record.md5_parts);
         PUT(out, "\"");
     }
     PUT(out, ",\"modified_ms\":");

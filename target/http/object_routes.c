@@ -204,8 +204,8 @@ const struct http_route object_routes[] = {
      .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
      .body = "",
      .reply = "200 or 206 with the bytes; `ETag`, `Last-Modified`, `Dfc-Version`, "
-              "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Md5` (buckets with etag md5), "
-              "`Dfc-Meta-*`; 304",
+              "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Md5` (buckets with etag md5; "
+              "`<MD5>-N`: uploaded in N parts), `Dfc-Meta-*`; 304",
      .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed corrupt"},
     {.name = "object_head",
      .method = HTTP_HEAD,

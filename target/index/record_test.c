@@ -7,7 +7,7 @@
 
 #define HEX "d41d8cd98f00b204e9800998ecf8427e"
 
-static const char with_md5[] = "a\0b\0" ATTR_MD5 "\0" HEX, not_md5[] = ATTR_MD5 "\0x";
+static const char with_md5[] = "a\0b\0" ATTR_MD5 "\0" HEX, of_parts[] = ATTR_MD5 "\0" HEX "-10000";
 
 static struct attr an_object(const char *meta, size_t len)
 {
@@ -43,14 +43,43 @@ static void an_md5_is_kept(void **unused)
     assert_string_equal(again.job, "srt-1");
 }
 
+static void the_count_of_parts_is_kept(void **unused)
+{
+    (void)unused;
+    struct attr a = an_object(of_parts, sizeof of_parts);
+    unsigned char raw[INDEX_RECORD_MAX];
+    char hex[2 * CHECKSUM_MAX + 1];
+    struct index_record rec = index_record_of(&a), again;
+    rec.job = "srt-1";
+    read_again(&rec, &again, raw);
+    assert_int_equal(again.md5.type, CHECKSUM_MD5);
+    checksum_hex(&again.md5, hex);
+    assert_string_equal(hex, HEX);
+    assert_int_equal(again.md5_parts, 10000);
+    assert_string_equal(again.job, "srt-1");
+}
+
+#define IS(text)                                       \
+    {                                                  \
+        ATTR_MD5 "\0" text, sizeof(ATTR_MD5 "\0" text) \
+    }
+
 static void what_is_no_md5_is_left_out(void **unused)
 {
     (void)unused;
-    struct attr a = an_object(not_md5, sizeof not_md5);
-    unsigned char raw[INDEX_RECORD_MAX];
-    struct index_record rec = index_record_of(&a), again;
-    read_again(&rec, &again, raw);
-    assert_int_equal(again.md5.type, CHECKSUM_NONE);
+    static const struct {
+        const char *meta;
+        size_t len;
+    } rows[] = {IS("x"),     IS(HEX "-"),   IS(HEX "-0"),
+                IS(HEX "0"), IS(HEX "-1x"), IS(HEX "-9999999999")};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct attr a = an_object(rows[i].meta, rows[i].len);
+        unsigned char raw[INDEX_RECORD_MAX];
+        struct index_record rec = index_record_of(&a), again;
+        read_again(&rec, &again, raw);
+        assert_int_equal(again.md5.type, CHECKSUM_NONE);
+        assert_int_equal(again.md5_parts, 0);
+    }
 }
 
 static void records_of_earlier_builds_are_read(void **unused)
@@ -70,8 +99,8 @@ static void what_is_cut_is_refused(void **unused)
     (void)unused;
     struct attr a = an_object(with_md5, sizeof with_md5);
     unsigned char raw[INDEX_RECORD_MAX];
-    const struct index_record rec = index_record_of(&a);
-    struct index_record again;
+    struct index_record rec = index_record_of(&a), again;
+    rec.md5_parts = 300;
     size_t whole = index_record_encode(&rec, raw);
     for (size_t len = 0; len < whole; len++)
         assert_int_equal(index_record_decode(raw, len, &again, NULL), E_CORRUPT);
@@ -81,6 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_md5_is_kept),
+        cmocka_unit_test(the_count_of_parts_is_kept),
         cmocka_unit_test(what_is_no_md5_is_left_out),
         cmocka_unit_test(records_of_earlier_builds_are_read),
         cmocka_unit_test(what_is_cut_is_refused),

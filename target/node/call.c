@@ -190,7 +190,8 @@ void object_call_fail(const struct object_call *call, const char *what, struct e
     http_reply_error(call->req, err);
 }
 
-enum { MD5_DIGITS = 32, OBJECT_TAGS_MAX = OBJECT_ETAG_MAX + MD5_DIGITS + 4 };
+/* MD5_TAG_MAX: 32 digits, "-", a count of parts. */
+enum { MD5_TAG_MAX = 48, OBJECT_TAGS_MAX = OBJECT_ETAG_MAX + MD5_TAG_MAX + 4 };
 
 static const char *backend_etag(const struct attr *a)
 {
@@ -220,8 +221,8 @@ static void put_tags(const struct object_call *call, const struct attr *a,
 {
     const char *md5 = object_call_md5(call, a);
     object_call_etag(call, a, out);
-    if (md5 != NULL && strlen(md5) == MD5_DIGITS)
-        snprintf(out + strlen(out), MD5_DIGITS + 5, ", \"%s\"", md5);
+    if (md5 != NULL && strlen(md5) <= MD5_TAG_MAX)
+        snprintf(out + strlen(out), MD5_TAG_MAX + 5, ", \"%s\"", md5);
 }
 
 int object_call_check_owners(const struct object_call *call, struct error *err)

@@ -63,7 +63,8 @@ static bool same_text(const char *a, const char *b)
 /* Records of earlier builds have no MD5: only lists lack it. */
 static bool same_md5(const struct index_record *has, const struct index_record *wants)
 {
-    return has->md5.type == CHECKSUM_NONE || checksum_equal(&has->md5, &wants->md5);
+    return has->md5.type == CHECKSUM_NONE ||
+           (checksum_equal(&has->md5, &wants->md5) && has->md5_parts == wants->md5_parts);
 }
 
 static bool same_record(const struct index_record *has, const struct index_record *wants)
