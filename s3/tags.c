@@ -98,6 +98,17 @@ enum s3_error s3_tags_parse_header(const char *text, size_t max, struct arena *a
     return e;
 }
 
+void s3_tags_print(const struct s3_tags *t, struct buf *out)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (i > 0)
+            buf_putc(out, '&');
+        buf_put_url_escaped(out, t->tags[i].key, strlen(t->tags[i].key), "");
+        buf_putc(out, '=');
+        buf_put_url_escaped(out, t->tags[i].value, strlen(t->tags[i].value), "");
+    }
+}
+
 const char *s3_tags_get(const struct s3_tags *t, const char *key)
 {
     for (size_t i = 0; i < t->count; i++) {

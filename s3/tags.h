@@ -27,6 +27,9 @@ enum s3_error s3_tags_parse(const char *body, size_t len, size_t max, struct are
 /* The same of the header: "a=1&b=2", escaped like a query.  S3_INVALID_ARGUMENT. */
 enum s3_error s3_tags_parse_header(const char *text, size_t max, struct arena *arena,
                                    struct s3_tags *out, struct s3_failure *why);
+/* The header's text, which s3_tags_parse_header() reads again the same: printable ASCII without
+ * blanks; nothing where there are no tags. */
+void s3_tags_print(const struct s3_tags *t, struct buf *out);
 /* One more; both texts are copied, and the first call makes the array.  Errors as above. */
 enum s3_error s3_tags_add(struct s3_tags *t, size_t max, const char *key, const char *value,
                           struct arena *arena, struct s3_failure *why);

@@ -89,12 +89,36 @@ static void headers(void **unused)
                      S3_INVALID_TAG);
 }
 
+static void headers_that_are_written(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *read, *written;
+    } rows[] = {
+        {"", ""},
+        {"a", "a="},
+        {"b=2&a=1", "b=2&a=1"},
+        {"a+b=x%26y%3d", "a%20b=x%26y%3D"},
+        {"%c3%a9=-_.~/", "%C3%A9=-_.~%2F"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        _cleanup_arena_ struct arena *a = arena_new(1024);
+        _cleanup_buf_ struct buf text = BUF_INIT;
+        struct s3_tags t;
+        assert_int_equal(s3_tags_parse_header(rows[i].read, S3_OBJECT_TAGS_MAX, a, &t, NULL),
+                         S3_OK);
+        s3_tags_print(&t, &text);
+        assert_string_equal(buf_str(&text), rows[i].written);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(documents),
         cmocka_unit_test(documents_that_are_refused),
         cmocka_unit_test(headers),
+        cmocka_unit_test(headers_that_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

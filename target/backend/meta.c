@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "target/format/attr.h"
+#include "target/format/attr_tags.h"
 #include "target/store/object.h"
 #include "target/store/own_meta.h"
 
@@ -18,11 +19,18 @@ static bool is_ours(const char *name)
            strcmp(name, OBJECT_BACKEND_SENT) == 0 || own_meta_find(name) != NULL;
 }
 
+static bool is_tags(const char *name)
+{
+    return strcmp(name, ATTR_TAGS) == 0;
+}
+
 bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **name,
                        const char **value)
 {
     const struct attr all = {.meta = pairs, .meta_len = len};
     while (attr_meta_next(&all, pos, name, value)) {
+        if (is_tags(*name))
+            *name = BACKEND_TAGS_NAME;
         if (!is_ours(*name))
             return true;
     }
@@ -96,7 +104,8 @@ static int check_pair(const struct backend_ops *ops, const char *name, const cha
     if (is_encoding && strlen(value) >= BACKEND_ENCODING_MAX)
         return error_set(err, E_INVALID, "Content-Encoding has more than %d characters",
                          BACKEND_ENCODING_MAX - 1);
-    if (is_ours(name) && !is_encoding && !is_of_bytes && !is_kept)
+    if (strcmp(name, BACKEND_TAGS_NAME) == 0 ||
+        (is_ours(name) && !is_encoding && !is_of_bytes && !is_kept && !is_tags(name)))
         return error_set(err, E_INVALID,
                          "user metadata '%s': in a bucket with a backend the name is the target's "
                          "own",
@@ -130,8 +139,8 @@ int backend_meta_check(const char *backend_url, const char *pairs, size_t len, s
                          spec.provider);
     if (code == 0 && len > BACKEND_META_MAX)
         code = error_set(err, E_INVALID,
-                         "user metadata has more than %d bytes, which is the limit of a bucket "
-                         "with a backend",
+                         "user metadata and tags have more than %d bytes, which is the limit of a "
+                         "bucket with a backend",
                          BACKEND_META_MAX);
     for (size_t pos = 0, at = 0; code == 0 && attr_meta_next(&all, &pos, &name, &value); at = pos) {
         code = check_pair(backend_ops_of(spec.provider), name, value, err);
@@ -164,22 +173,33 @@ static const char *user_pair(const struct backend_ops *ops, const char *header)
     return is_user ? header + prefix : NULL;
 }
 
-static const char *kept_pair(const struct backend_ops *ops, const char *header)
+/* One of the target's own.  The header of tags is that of another cluster. */
+static const char *own_pair(const struct backend_ops *ops, const char *header)
 {
+    const char *user = user_pair(ops, header);
+    if (user != NULL && strcasecmp(user, BACKEND_TAGS_NAME) == 0)
+        return ATTR_TAGS;
     for (const struct own_meta *own = own_metas; ops->keeps_headers && own->name != NULL; own++) {
-        if (own->is_kept && strcasecmp(own->given, header) == 0)
+        if ((own->is_kept || is_tags(own->name)) && strcasecmp(own->given, header) == 0)
             return own->name;
     }
     return NULL;
+}
+
+/* Any client of the backend may write tags. */
+static bool is_readable(const char *pair, const char *value)
+{
+    _cleanup_buf_ struct buf tags = BUF_INIT;
+    return !is_tags(pair) || attr_tags_normalize(value, &tags, NULL) == 0;
 }
 
 static void take_header(void *ctx, const char *header, const char *value)
 {
     const struct reading *r = ctx;
     struct backend_facts *out = r->out;
-    const char *kept = kept_pair(r->ops, header);
-    const char *pair = kept != NULL ? kept : user_pair(r->ops, header);
-    if (pair == NULL)
+    const char *own = own_pair(r->ops, header);
+    const char *pair = own != NULL ? own : user_pair(r->ops, header);
+    if (pair == NULL || !is_readable(pair, value))
         return;
     size_t name_size = strlen(pair) + 1, value_size = strlen(value) + 1;
     char *at = out->meta + out->meta_len;
@@ -191,7 +211,7 @@ static void take_header(void *ctx, const char *header, const char *value)
         char c = pair[i];
         at[i] = c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
     }
-    if (kept == NULL && is_ours(at))
+    if (own == NULL && is_ours(at))
         return;
     memcpy(at + name_size, value, value_size);
     out->meta_len += name_size + value_size;

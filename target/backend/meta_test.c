@@ -43,6 +43,8 @@ static void what_is_refused(void **unused)
         {S3, PAIRS("backend-encoding\0" SIXTY "wxyz\0"), E_INVALID},
         {S3, PAIRS("entity-md5\0x\0entity-sum\0CRC32\0"), 0},
         {S3, PAIRS("entity-cache-control\0no-cache\0"), 0},
+        {S3, PAIRS("entity-tags\0a=1&b=x%20y\0"), 0},
+        {S3, PAIRS("dfc-tags\0a=1\0"), E_INVALID},
         {"gs://b?auth=none", PAIRS("entity-cache-control\0no-cache\0"), E_UNSUPPORTED},
         {S3, PAIRS("backend-mine\0b\0source\0x\0"), 0},
         {"gs://b?auth=none", PAIRS("a\0b\0"), 0},
@@ -85,7 +87,7 @@ static void what_is_sent(void **unused)
     (void)unused;
     static const char pairs[] =
         "zz\0last\0backend-etag\0\"x\"\0backend-encoding\0gzip\0a-b\0first one\0"
-        "entity-expires\0soon\0entity-sum\0CRC32\0";
+        "entity-expires\0soon\0entity-sum\0CRC32\0entity-tags\0a=1\0";
     const struct backend_write write = {
         .meta = pairs, .meta_len = sizeof pairs - 1, .part = 1, .upload_id = "u"};
     static const struct {
@@ -103,7 +105,9 @@ static void what_is_sent(void **unused)
         assert_int_equal(backend_s3.request(&spec, &ask, a, &r, NULL), 0);
         assert_int_equal(count_lines(&r, "x-amz-meta-a-b: first one"), rows[i].has);
         assert_int_equal(count_lines(&r, "x-amz-meta-zz: last"), rows[i].has);
-        assert_int_equal(count_lines(&r, "x-amz-date;x-amz-meta-a-b;x-amz-meta-zz;x-amz-security-"),
+        assert_int_equal(count_lines(&r, "x-amz-meta-dfc-tags: a=1"), rows[i].has);
+        assert_int_equal(count_lines(&r, "x-amz-date;x-amz-meta-a-b;x-amz-meta-dfc-tags;"
+                                         "x-amz-meta-zz;x-amz-security-"),
                          rows[i].has);
         assert_int_equal(count_lines(&r, "content-encoding: gzip"), rows[i].has);
         assert_int_equal(count_lines(&r, "Expires: soon"), rows[i].has);
@@ -156,6 +160,30 @@ static void what_comes_back(void **unused)
     assert_int_equal(f.meta_len, 0);
 }
 
+static void tags_that_come_back(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const struct backend_ops *ops;
+        const char *header, *value;
+        bool is_taken;
+    } rows[] = {
+        {&backend_s3, "X-Amz-Meta-Dfc-Tags", "a=1", true},
+        {&backend_s3, "x-amz-meta-dfc-tags", "a=1&a=2", false},
+        {&backend_s3, "x-amz-meta-entity-tags", "a=1", false},
+        {&backend_gcs, "x-goog-meta-dfc-tags", "a=1", true},
+        {&backend_dfc, "Dfc-Tags", "a=1", true},
+    };
+    static const char want[] = "entity-tags\0a=1";
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct backend_facts f;
+        read_pairs(rows[i].ops, (const char *const[]){rows[i].header, rows[i].value, NULL}, &f);
+        assert_int_equal(f.meta_len, rows[i].is_taken ? sizeof want : 0);
+        if (rows[i].is_taken)
+            assert_memory_equal(f.meta, want, sizeof want);
+    }
+}
+
 static void more_than_there_is_room_for(void **unused)
 {
     (void)unused;
@@ -176,11 +204,9 @@ static void more_than_there_is_room_for(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_refused),
-        cmocka_unit_test(how_long_it_may_be),
-        cmocka_unit_test(what_is_sent),
-        cmocka_unit_test(what_comes_back),
-        cmocka_unit_test(more_than_there_is_room_for),
+        cmocka_unit_test(what_is_refused),     cmocka_unit_test(how_long_it_may_be),
+        cmocka_unit_test(what_is_sent),        cmocka_unit_test(what_comes_back),
+        cmocka_unit_test(tags_that_come_back), cmocka_unit_test(more_than_there_is_room_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,6 +62,9 @@ enum attr_flags {
  *   the same, "-N"      of an object that was uploaded in N parts: the MD5 of the parts' MD5s */
 #define ATTR_MD5 "entity-md5"
 
+/* A pair of `meta`: the object's tags, as the header x-amz-tagging has them (attr_tags.h). */
+#define ATTR_TAGS "entity-tags"
+
 struct attr {
     unsigned flags; /* those of enum attr_flags that are not the codec's own */
     const char *name;

@@ -144,9 +144,8 @@ const struct http_route object_routes[] = {
      .begin = object_write_begin,
      .summary = "Stores an object.",
      .query = HTTP_PARAMETERS(FROM_PROXY),
-     .body =
-         "the bytes; `Content-Type`, `Dfc-Sum`, `Dfc-Checksum-Type` with `Dfc-Checksum-Value`, or "
-         "`Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
+     .body = "the bytes; `Content-Type`, `Dfc-Sum`, `Dfc-Tags`, `Dfc-Checksum-Type` with "
+             "`Dfc-Checksum-Value`, or `Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
      .reply =
          "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`; `ETag`, "
          "`Last-Modified`, `Dfc-Sum`, `Dfc-Md5` (buckets with etag md5)",
@@ -205,7 +204,7 @@ const struct http_route object_routes[] = {
      .body = "",
      .reply = "200 or 206 with the bytes; `ETag`, `Last-Modified`, `Dfc-Version`, "
               "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Md5` (buckets with etag md5; "
-              "`<MD5>-N`: uploaded in N parts), `Dfc-Meta-*`; 304",
+              "`<MD5>-N`: uploaded in N parts), `Dfc-Meta-*`, `Dfc-Tags`; 304",
      .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed corrupt"},
     {.name = "object_head",
      .method = HTTP_HEAD,

@@ -4,6 +4,7 @@
 
 #include "target/backend/meta.h"
 #include "target/node/call.h"
+#include "target/format/attr_tags.h"
 #include "target/format/ec_manifest.h"
 #include "target/node/reply.h"
 #include "target/copies/object_copy.h"
@@ -80,6 +81,15 @@ static void collect_encoding(struct http_request *req, struct meta *m)
                   BACKEND_ENCODING_MAX - 1);
     else
         add_own(m, own_meta_find(OBJECT_BACKEND_ENCODING), value);
+}
+
+static void collect_tags(struct http_request *req, struct meta *m)
+{
+    _cleanup_buf_ struct buf tags = BUF_INIT;
+    const char *value = http_header(req, OBJECT_TAGS_HEADER);
+    if (m->err.code == 0 && value != NULL && attr_tags_normalize(value, &tags, &m->err) == 0 &&
+        tags.len > 0)
+        add_own(m, own_meta_find(ATTR_TAGS), buf_str(&tags));
 }
 
 static void collect_kept(struct http_request *req, struct meta *m)
@@ -294,6 +304,7 @@ int put_open(struct object_call *call, struct write_parts *out, struct error *er
     if (by_client) {
         refuse_own(&meta);
         collect_encoding(call->req, &meta);
+        collect_tags(call->req, &meta);
         collect_kept(call->req, &meta);
     }
     code = check_meta(call, &meta, err);

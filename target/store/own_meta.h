@@ -6,6 +6,7 @@
  *   backend-encoding          Content-Encoding            the same
  *   entity-md5                Content-MD5, to compare     Dfc-Md5
  *   entity-sum                Dfc-Sum                     the same
+ *   entity-tags               Dfc-Tags                    the same
  *   entity-cache-control, …   Cache-Control, …            the same
  *
  * Pure. */
@@ -18,6 +19,9 @@
  * where a value follows the algorithm. */
 #define OBJECT_SUM_HEADER "Dfc-Sum"
 
+/* Tags: "a=1&b=2", as x-amz-tagging has them (target/format/attr_tags.h). */
+#define OBJECT_TAGS_HEADER "Dfc-Tags"
+
 struct own_meta {
     const char *name;
     const char *sent;  /* the header of a PUT */
@@ -25,7 +29,7 @@ struct own_meta {
     bool is_kept;      /* a PUT's header is kept as it is */
 };
 
-enum { OWN_METAS_MAX = 8 };
+enum { OWN_METAS_MAX = 9 };
 
 /* Ends with a row without a name. */
 extern const struct own_meta own_metas[];
