@@ -1,14 +1,18 @@
 #!/usr/bin/python3
 """Calls against a cluster of Python that misbehaves when it is told to (api/testing)."""
 
+import dataclasses
 import io
 import os
 import pickle
+import socket
 import threading
 import unittest
+from unittest import mock
 
 import frame  # noqa: F401
 import dfc
+from mock_cluster import Handler as MockHandler
 from mock_cluster import MockCluster
 
 DATA = bytes(range(256)) * 1200
@@ -27,6 +31,84 @@ class Changing(io.BytesIO):
             super().seek(0, io.SEEK_END)
             self._change(self)
         return super().seek(*args)
+
+
+class HangUp:
+    """In front of the mock's proxy: closes its connections when it is told to."""
+
+    def __init__(self, mock):
+        self._to = ("127.0.0.1", mock.port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._open = []
+
+    def __enter__(self):
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.hang_up()
+
+    def _serve(self):
+        try:
+            while True:
+                near = self._listener.accept()[0]
+                far = socket.create_connection(self._to)
+                self._open += [near, far]
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
+        except OSError:
+            pass  # closed
+
+    @staticmethod
+    def _pass(one, other):
+        try:
+            while data := one.recv(65536):
+                other.sendall(data)
+        except OSError:
+            pass  # hung up
+
+    def hang_up(self):
+        for one in self._open:
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # the other side was first
+            one.close()
+        self._open.clear()
+
+
+class FullDisk:
+    """A node that takes a part of a body, says why it takes no more, and hangs up."""
+
+    REPLY = (b"HTTP/1.1 507 Insufficient Storage\r\nContent-Type: application/json\r\n"
+             b"Connection: close\r\nContent-Length: 52\r\n\r\n"
+             b'{"status": 507, "code": "no_space", "message": "no"}')
+
+    def __init__(self):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __enter__(self):
+        threading.Thread(target=self._serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _serve(self):
+        try:
+            while True:
+                with self._listener.accept()[0] as peer:
+                    peer.recv(65536)
+                    peer.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+                    peer.recv(65536)
+                    peer.sendall(self.REPLY)
+        except OSError:
+            pass  # closed
 
 
 class CallTest(unittest.TestCase):
@@ -117,6 +199,35 @@ class CallTest(unittest.TestCase):
         self.mock.plan({"at": "target", "method": "PUT", "do": "drop"})
         self.bucket.put("again", b"whole")  # a PUT of a whole object may happen twice
 
+    def test_pieces_that_nobody_asked_for_are_sent_again(self):
+        """A node that refuses before it invites the body took nothing of the iterator."""
+        for client in (self.client, self.open(direct=False)):
+            for step in ({"do": "status", "status": 503}, {"do": "status", "status": 429},
+                         {"do": "status", "status": 409, "code": "stale_map"}):
+                self.mock.plan({"at": "target", "method": "PUT", **step})
+                client.bucket("b").put("pieces", iter([b"one", b"", b"two"]))
+                self.assertEqual(self.bucket.get("pieces"), b"onetwo", step)
+
+    def test_pieces_over_a_kept_connection_that_the_node_closed(self):
+        with HangUp(self.mock) as node:
+            client = dfc.Client(node.endpoint, profile="", direct=False)
+            self.addCleanup(client.close)
+            client.buckets()
+            node.hang_up()
+            client.bucket("b").put("pieces", iter([b"one", b"two"]))
+        self.assertEqual(self.bucket.get("pieces"), b"onetwo")
+
+    def test_a_node_that_refuses_in_the_middle_of_a_body(self):
+        """Its error is told, not that the connection broke."""
+        with FullDisk() as node:
+            client = dfc.Client(node.endpoint, profile="", direct=False)
+            self.addCleanup(client.close)
+            for body in (bytes(64 << 20), (bytes(1 << 20) for _ in range(64))):
+                with self.assertRaises(dfc.Error) as caught:
+                    client.bucket("b").put("o", body)
+                self.assertEqual((caught.exception.status, caught.exception.code),
+                                 (507, "no_space"))
+
     def test_a_read_that_breaks_off_goes_on(self):
         self.bucket.put("o", DATA)
         for bytes_ in (0, 1, 70000, len(DATA) - 1):
@@ -128,6 +239,30 @@ class CallTest(unittest.TestCase):
             self.assertEqual(out, DATA)
         ranges = [row["headers"].get("range") for row in self.calls("GET")]
         self.assertIn("bytes=70000-", ranges)
+
+    def test_a_long_read_that_makes_progress_never_gives_up(self):
+        """Every reply breaks off; what came counts."""
+        bucket = self.open(attempts=2).bucket("b")
+        bucket.put("o", DATA)
+        with mock.patch("dfc.object.STEP", 20_000):
+            for read in (bucket.get, self.read_into(bucket)):
+                self.mock.plan({"at": "target", "method": "GET", "do": "cut", "bytes": 50_000,
+                                "times": 5})
+                self.assertEqual(read("o"), DATA)
+
+    @staticmethod
+    def read_into(bucket):
+        def read(name):
+            room = bytearray(len(DATA))
+            assert bucket.get_into(name, room) == len(DATA)
+            return room
+        return read
+
+    def test_a_part_that_is_not_the_part_asked_for(self):
+        self.bucket.put("o", DATA)
+        with mock.patch.object(MockHandler, "resolve", lambda _, asked, size: (0, size - 1)):
+            with self.assertRaisesRegex(dfc.Error, "bytes=7-16"):
+                self.bucket.get("o", offset=7, length=10)
 
     def test_a_part_that_breaks_off_goes_on(self):
         self.bucket.put("o", DATA)
@@ -176,6 +311,33 @@ class CallTest(unittest.TestCase):
                          [(f"d{i}/", True) for i in range(5)])
         self.assertEqual(len(list(self.bucket.list("d1/", start_after="d1/06"))), 3)
 
+    def test_the_map_outlives_the_proxies(self):
+        """Objects are read at targets while no proxy answers, also when the map is old."""
+        client = self.open(attempts=1)
+        bucket = client.bucket("b")
+        bucket.put("o", DATA)
+        place = client._caller.map.place("b", "o")
+        self.mock.plan({"at": "proxy", "do": "status", "status": 503, "times": 1000})
+        for _ in range(2):
+            client._caller.map._known["b"] = dataclasses.replace(
+                client._caller.map._known["b"], begins=0.0, ends=0.0)
+            client._caller.map.is_old()
+            self.assertEqual(client._caller.map.place("b", "o"), place)
+
+    def test_one_thread_fetches_the_map(self):
+        self.bucket.put("o", b"x")
+        known = self.client._caller.map._known
+        known["b"] = dataclasses.replace(known["b"], ends=0.0)
+        self.mock.plan({"at": "proxy", "method": "GET", "path": "/v1/cluster", "do": "stall",
+                        "seconds": 1})
+        threads = [threading.Thread(target=self.bucket.get, args=("o",)) for _ in range(8)]
+        before = len(self.mock.requests(at="proxy"))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(self.mock.requests(at="proxy")) - before, 2)
+
     def test_redirects_that_never_end(self):
         self.mock.plan({"at": "target", "method": "GET", "do": "status", "status": 307,
                         "location": "/v1/objects/b/o", "times": 20})
@@ -202,7 +364,7 @@ class CallTest(unittest.TestCase):
 
     def test_names_and_values_that_cannot_be(self):
         for call in (lambda: self.client.bucket(""), lambda: self.client.bucket("a/b"),
-                     lambda: self.bucket.get(""),
+                     lambda: self.bucket.get(""), lambda: self.bucket.get("\ud800"),
                      lambda: self.bucket.put("o", b"", meta={"k": "a\r\nX: y"}),
                      lambda: self.bucket.put("o", b"", meta={"k: v\r\nX": "y"}),
                      lambda: self.bucket.put("o", b"", meta={"": "y", "a b": "c"}),
@@ -227,6 +389,17 @@ class CallTest(unittest.TestCase):
         self.assertEqual(self.mock.auth.made, 2)
         with self.assertRaises(dfc.Denied):
             self.open(access_key="AK", secret_key="other").buckets()
+
+    def test_a_token_that_cannot_be_renewed_serves_until_it_ends(self):
+        self.mock.auth.change({"secrets": {"AK": "secret"}})
+        client = self.open(access_key="AK", secret_key="secret", attempts=1)
+        client.buckets()
+        client._caller._identity._renew_at = 0.0
+        self.mock.plan({"path": "/auth/token", "do": "status", "status": 503, "times": 9})
+        self.assertEqual([b["name"] for b in client.buckets()], ["b"])
+        client._caller._identity._token = None
+        with self.assertRaises(dfc.Unreachable):
+            client.buckets()
 
     def test_threads_and_forked_processes(self):
         self.bucket.put("o", DATA)

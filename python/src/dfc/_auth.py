@@ -14,6 +14,8 @@ import time
 import weakref
 from typing import Callable, Dict, Optional, Tuple
 
+AGAIN_SECONDS = 5.0  #: after a login that failed, while the token is still in force
+
 #: What a login sends, and gives: (token, when it ends in seconds of Unix time).
 Login = Callable[[Dict[str, object]], Tuple[str, float]]
 
@@ -48,10 +50,20 @@ class Identity:
             return token  # another thread renews it
         try:
             if self._token is None or time.monotonic() >= self._renew_at:
-                self._renew(login, self._access, self._secret)
+                self._renew_or_keep(login, self._access, self._secret)
             return self._token
         finally:
             self._lock.release()
+
+    def _renew_or_keep(self, login: Login, access: str, secret: str) -> None:
+        """A token is renewed before it ends: where that fails, it serves until then."""
+        token = self._token
+        try:
+            self._renew(login, access, secret)
+        except Exception:  # pylint: disable=broad-except
+            if token is None:
+                raise
+            self._renew_at = time.monotonic() + AGAIN_SECONDS
 
     def _renew(self, login: Login, access: str, secret: str) -> None:
         nonce = os.urandom(16).hex()

@@ -72,11 +72,18 @@ class File(Body):
 
 
 class Pieces(Body):
+    """Repeatable until the first piece is asked for: a node that refuses asks for none."""
+
+    repeatable = True
+
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = pieces
 
     def pieces(self) -> Iterator[Bytes]:
-        return (piece for piece in self._pieces if len(piece) > 0)
+        self.repeatable = False
+        for piece in self._pieces:
+            if len(piece) > 0:
+                yield piece
 
 
 def of(source: Source) -> Body:

@@ -16,7 +16,7 @@ import random
 import re
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, Optional, Tuple, Type
+from typing import Any, Dict, Optional, Tuple, Type
 from urllib.parse import quote, urljoin, urlsplit
 
 from . import _retry, _wire
@@ -91,8 +91,11 @@ class Reply:
     def read_into(self, view: memoryview) -> int:
         return self._open().read_into(view)
 
-    def pieces(self) -> Iterator[bytes]:
-        return self._open().pieces()
+    def drop(self) -> None:
+        """As close(), where nobody knows how far the body was read."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def close(self) -> None:
         """Keeps the connection for the next call if the body was read to its end."""
@@ -217,11 +220,12 @@ class Caller:
             except _wire.Broken as e:
                 raise _Failed(Unreachable(str(e)), Outcome.UNSENT,
                               target=origin if at_target else None) from e
+            used = connection.used > 0
             try:
                 head = self._send(connection, request, request_id, origin, target, token)
                 return Reply(self._pool, origin, connection, head)
             except _wire.Broken as e:
-                kept = connection.used > 0 and not e.silent
+                kept = used and not e.silent
                 connection.close()
                 if kept and not fresh and (request.body is None or request.body.repeatable):
                     fresh = True  # the node had closed a kept connection
@@ -334,14 +338,28 @@ def _send_body(connection: _wire.Connection, body: Body, announced: bool) -> Opt
         head = connection.next_head()
         if head.status != 100:
             return head
-    for piece in body.pieces():
+    send = connection.send_chunk if body.size is None else connection.send
+    try:
+        for piece in body.pieces():
+            send(piece)
         if body.size is None:
-            connection.send_chunk(piece)
-        else:
-            connection.send(piece)
-    if body.size is None:
-        connection.send_chunk(b"")
-    return None
+            connection.send_chunk(b"")
+        return None
+    except _wire.Broken as e:
+        return _refusal(connection, e)
+
+
+def _refusal(connection: _wire.Connection, broken: _wire.Broken) -> _wire.Head:
+    """Of a node that replied in the middle of a body, and hung up: a full disk, for example."""
+    if broken.silent:
+        raise broken
+    try:
+        head = connection.final_head("PUT")
+    except _wire.Broken:
+        raise broken from None
+    if head.status < 300:
+        raise broken
+    return head
 
 
 def json_request(method: str, path: str, document: object,

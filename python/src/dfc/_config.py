@@ -86,8 +86,9 @@ def _load_profile(name: Optional[str], endpoints: Optional[str]) -> Dict[str, st
         return {}
     document = _read_profiles()
     chosen = name or document.get("current")
-    profile = document.get("profiles", {}).get(chosen) if chosen else None
-    if profile is None:
+    profiles = document.get("profiles")
+    profile = profiles.get(chosen) if isinstance(profiles, dict) and chosen else None
+    if not isinstance(profile, dict):
         if name:
             raise NotFound(f"{profile_path()} has no profile '{name}'", code="not_found")
         return {}

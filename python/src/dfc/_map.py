@@ -2,22 +2,23 @@
 
 Nothing depends on it: a target that does not lead the object redirects, and in doubt there is no
 place, and a proxy is asked.  The map is fetched anew when it is a minute old, and when a reply
-showed that it is.
+showed that it is; the old one serves until the new one is there, also while no proxy answers.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Optional, Tuple
 
 from . import _hrw
 from ._config import Origin
-from .errors import Error
+from .errors import Error, Timeout, Unreachable
 
 LIFE_SECONDS = 60.0
 YOUNG_SECONDS = 1.0  #: a map that is younger is not fetched anew
 DENIED_SECONDS = 300.0  #: a client that may not see the map asks proxies for so long
+FETCH_SECONDS = 5.0  #: one thread fetches; for so long the others go on with the map they have
 
 Documents = Tuple[Dict[str, object], Dict[str, object]]
 
@@ -79,8 +80,9 @@ class Map:
 
     def is_old(self) -> None:
         """A reply showed it."""
-        young = time.monotonic() - YOUNG_SECONDS
-        self._known = {b: k for b, k in list(self._known.items()) if k.begins > young}
+        now = time.monotonic()
+        self._known = {b: k if k.begins > now - YOUNG_SECONDS else replace(k, ends=min(k.ends, now))
+                       for b, k in list(self._known.items())}
 
     def place(self, bucket: str, name: str) -> Optional[Place]:
         known = self._known.get(bucket)
@@ -91,8 +93,13 @@ class Map:
     def _renew(self, bucket: str) -> _Known:
         """Whatever goes wrong is for the call itself to say, at a proxy."""
         life, layout = LIFE_SECONDS, None
+        old = self._known.get(bucket)
+        if old is not None:
+            self._known[bucket] = replace(old, ends=time.monotonic() + FETCH_SECONDS)
         try:
             layout = Layout(*self._fetch(bucket))
+        except (Unreachable, Timeout):
+            life, layout = YOUNG_SECONDS, old.layout if old is not None else None
         except Error as e:
             life = DENIED_SECONDS if e.status in (401, 403) else YOUNG_SECONDS
         except (KeyError, TypeError, ValueError):

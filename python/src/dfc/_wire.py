@@ -1,27 +1,32 @@
 """One HTTP/1.1 connection to a node, as our nodes speak it.
 
     head = connection.exchange(b"GET /v1/... HTTP/1.1\\r\\n...\\r\\n\\r\\n")
-    body = connection.read()            # or read_into(), or pieces(); whole, before the next call
+    body = connection.read()            # or read_into(); whole, before the next call
 
 A reply has a status line, headers, and a body with Content-Length or in chunks.  Anything else is
 an error, not a guess.  `recv` releases the GIL while bytes move, and asks for a whole body at once.
 
-A connection belongs to one thread at a time.
+A connection belongs to one thread at a time.  A forked child closes its descriptors of all
+connections: what it goes on reading breaks off, and is read again over a connection of its own.
 """
 
 from __future__ import annotations
 
+import io
+import os
 import socket
 import ssl
 import struct
-from typing import Dict, Iterator, Optional, Tuple
+import weakref
+from typing import Callable, Dict, Iterator, Optional, Tuple
 
 from .errors import Error
 
 HEAD_MAX = 64 << 10  #: bytes of a reply's status line and headers
 FIRST = 8 << 10  #: bytes that are asked for with a head: small bodies come along
 LINE_MAX = 4 << 10  #: bytes of the line before a chunk
-STEP = 1 << 20  #: bytes that are asked for at once where a body goes in pieces
+CHUNK_MAX = 1 << 30  #: bytes of a chunk
+STEP = 1 << 20  #: bytes of a body that are sent at once
 
 
 class Broken(Exception):
@@ -94,6 +99,26 @@ def _connect(address: Tuple[str, int], tls: Optional[ssl.SSLContext],
         raise
 
 
+def _limit_silence(sock: socket.socket, seconds: float, tls: bool) -> None:
+    """With settimeout() each recv() is two calls of the kernel; so plain sockets have the kernel's
+    own limits.  Those do nothing under TLS, where `ssl` asks again and again."""
+    if tls:
+        sock.settimeout(seconds)
+        return
+    sock.settimeout(None)
+    limit = struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+
+
+def filled(count: int, fill: Callable[[memoryview], None]) -> bytes:
+    """So many bytes, which fill() writes; they are not copied."""
+    out = io.BytesIO(bytes(count))
+    with out.getbuffer() as view:
+        fill(view)
+    return out.getvalue()
+
+
 class Connection:
     """To one node.  `silence`: seconds without a byte after which it counts as dead."""
 
@@ -103,26 +128,25 @@ class Connection:
         self._buffer = b""  # bytes that have come and belong to nobody yet
         self._left: Optional[int] = 0  # of the body; None: in chunks
         self._method = "GET"
-        self._keep = True
+        self._keep = True  # the node does
+        self._sound = True
         try:
             self._socket = _connect(address, tls, connect)
-            # The kernel's own limits: with settimeout() each recv() would be two calls.
-            self._socket.settimeout(None)
-            limit = struct.pack("ll", int(silence), int(silence % 1 * 1e6))
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-        except OSError as e:
+            _limit_silence(self._socket, silence, tls is not None)
+        except (OSError, UnicodeError) as e:
             raise Broken(f"{address[0]}:{address[1]}: {e}", sent=False,
                          silent=isinstance(e, TimeoutError)) from e
         self._whole = 0 if tls is not None else socket.MSG_WAITALL
+        _open.add(self)
 
     def close(self) -> None:
+        self._sound = False
         self._socket.close()
 
     @property
     def reusable(self) -> bool:
         """The reply was read to its end, and the node keeps the connection."""
-        return self._keep and self._left == 0 and not self._buffer
+        return self._sound and self._keep and self._left == 0 and not self._buffer
 
     # --- the request ---
 
@@ -130,6 +154,7 @@ class Connection:
         try:
             self._socket.sendall(data)
         except OSError as e:
+            self._sound = False
             raise self._broken(e) from e
 
     def send_chunk(self, data: "bytes | bytearray | memoryview") -> None:
@@ -179,30 +204,9 @@ class Connection:
         if self._left is None:
             raise Broken("a body in chunks where its length is needed", sent=True)
         want = min(len(view), self._left)
-        have = min(want, len(self._buffer))
-        view[:have] = self._buffer[:have]
-        self._buffer = self._buffer[have:]
-        while have < want:
-            try:
-                got = self._socket.recv_into(view[have:want])
-            except OSError as e:
-                raise self._broken(e) from e
-            if got == 0:
-                raise Broken("the reply broke off", sent=True)
-            have += got
+        self._fill(view[:want])
         self._left -= want
         return want
-
-    def pieces(self) -> Iterator[bytes]:
-        """The body as it comes."""
-        if self._left is None:
-            yield from self._chunks()
-            return
-        while self._left > 0:
-            piece = self._buffer[:self._left] or self._some(min(STEP, self._left))
-            self._buffer = self._buffer[len(piece):]
-            self._left -= len(piece)
-            yield piece
 
     # --- inside ---
 
@@ -222,20 +226,24 @@ class Connection:
         return data
 
     def _exactly(self, count: int) -> bytes:
-        have, self._buffer = self._buffer[:count], self._buffer[count:]
-        parts, missing = [have], count - len(have)
-        while missing > 0:
+        if count <= len(self._buffer):
+            data, self._buffer = self._buffer[:count], self._buffer[count:]
+            return data
+        return filled(count, self._fill)
+
+    def _fill(self, view: memoryview) -> None:
+        """With bytes of the buffer first."""
+        at, end = min(len(view), len(self._buffer)), len(view)
+        view[:at] = self._buffer[:at]
+        self._buffer = self._buffer[at:]
+        while at < end:
             try:
-                data = self._socket.recv(min(missing, 1 << 30), self._whole)
+                got = self._socket.recv_into(view[at:], min(end - at, CHUNK_MAX), self._whole)
             except OSError as e:
                 raise self._broken(e) from e
-            if not data:
-                raise Broken(f"the reply broke off {missing} bytes before its end", sent=True)
-            if missing == count == len(data):
-                return data
-            parts.append(data)
-            missing -= len(data)
-        return b"".join(parts)
+            if got == 0:
+                raise Broken(f"the reply broke off {end - at} bytes before its end", sent=True)
+            at += got
 
     def _line(self) -> bytes:
         data = self._buffer
@@ -249,7 +257,8 @@ class Connection:
     def _chunks(self) -> Iterator[bytes]:
         while True:
             size = self._line().split(b";", 1)[0]
-            if not size or any(c not in b"0123456789abcdefABCDEF" for c in size) or len(size) > 15:
+            if not size or any(c not in b"0123456789abcdefABCDEF" for c in size) or \
+                    int(size, 16) > CHUNK_MAX:
                 raise Broken(f"the length {size[:20]!r} of a chunk", sent=True)
             count = int(size, 16)
             if count == 0:
@@ -260,3 +269,14 @@ class Connection:
             yield self._exactly(count)
             if self._line():
                 raise Broken("a chunk that is longer than it says", sent=True)
+
+
+_open: "weakref.WeakSet[Connection]" = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for connection in list(_open):
+        connection.close()
+
+
+os.register_at_fork(after_in_child=_close_all)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Iterator, List, Mapping, 
 
 from . import _body, _retry
 from ._call import Reply, Request, encode_name, json_request, read_json
-from .errors import Conflict, Corrupt, Invalid, NotFound
+from .errors import Conflict, Corrupt, Error, Invalid, NotFound
 from .job import Job
 from .object import Entry, ObjectInfo, Reader, info_of, size_of
 
@@ -72,6 +72,10 @@ class Bucket:
     def _request(self, method: str, name: str, **options: Any) -> Request:
         if not name:
             raise Invalid("the name of an object is empty", code="invalid_name")
+        try:
+            name.encode()
+        except UnicodeEncodeError as e:
+            raise Invalid(f"the name {name!r} is no text of Unicode", code="invalid_name") from e
         return Request(method, self._objects + "/" + encode_name(name), owner=(self.name, name), **options)
 
     def put(self, name: str, data: "Union[_body.Source, os.PathLike[str]]", *,
@@ -130,7 +134,9 @@ class Bucket:
                 first = begins + at
                 last = "" if length is None else str(offset + length - 1)
                 headers["Range"] = f"bytes={first}-{last}"
-            return self._client.call(self._request("GET", name, headers=headers), retry)
+            reply = self._client.call(self._request("GET", name, headers=headers), retry)
+            _check_part(reply, headers.get("Range", ""))
+            return reply
 
         begins = offset
         reader = Reader(begin, self._client.policy, verify)
@@ -225,6 +231,15 @@ class Bucket:
                  names: Optional[List[str]] = None) -> Job:
         """Of a bucket with a backend: brings objects here before they are read."""
         return self._job("prefetch", {}, prefix, template, names)
+
+
+def _check_part(reply: Reply, asked: str) -> None:
+    """Nobody takes the whole for a part, or one part for another."""
+    first = asked[len("bytes="):].partition("-")[0]
+    came = reply.headers.get("content-range", "")
+    if asked and (reply.status != 206 or not came.startswith(f"bytes {first}")):
+        reply.close()
+        raise Error(f"a reply with the part '{came}' where '{asked}' was asked for")
 
 
 def _entries(page: Dict[str, Any]) -> Iterator[Entry]:

@@ -36,6 +36,11 @@ class Client:
         if connect_timeout <= 0 or idle_timeout <= 0 or attempts < 1 or retry_budget < 0:
             raise Invalid("timeouts have to be above 0 s, attempts at least 1",
                           code="invalid_argument")
+        self._given = {"profile": profile, "access_key": access_key, "secret_key": secret_key,
+                       "token": token, "ca_file": ca_file, "direct": direct,
+                       "connect_timeout": connect_timeout, "idle_timeout": idle_timeout,
+                       "attempts": attempts, "retry_budget": retry_budget}
+        self._endpoint = endpoint
         config = _config.load(endpoint, profile=profile, access_key=access_key,
                               secret_key=secret_key, token=token, ca_file=ca_file)
         tls = None
@@ -52,6 +57,10 @@ class Client:
 
     def __repr__(self) -> str:
         return f"dfc.Client({','.join(map(str, self._caller.endpoints))!r})"
+
+    def __reduce__(self) -> "tuple[object, ...]":
+        """For workers that are spawned: made anew there, out of what was given here."""
+        return (_restored, (self._endpoint, self._given))
 
     def __enter__(self) -> "Client":
         return self
@@ -108,3 +117,7 @@ class Client:
 
     def start_job(self, path: str, document: Union[Dict[str, Any], object]) -> Job:
         return Job(self, str(read_json(self.send_json("POST", path, document))["id"]))
+
+
+def _restored(endpoint: Optional[str], given: Dict[str, Any]) -> Client:
+    return Client(endpoint, **given)

@@ -43,6 +43,7 @@ class Entry:
 
 
 META = "dfc-meta-"
+STEP = 16 << 20  #: bytes after which a long read counts as progress
 T = TypeVar("T")
 
 
@@ -94,7 +95,7 @@ class Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]
-        view = memoryview(buffer).cast("B")[:self._end - self._at]
+        view = memoryview(buffer).cast("B")[:min(self._end - self._at, STEP)]
         if len(view) == 0:
             return 0
         count = self._moved(lambda reply: reply.read_into(view))
@@ -105,8 +106,10 @@ class Reader(io.RawIOBase):
         return count
 
     def readall(self) -> bytes:
-        """In one step, where nothing was read yet; no byte is copied."""
-        if self._at == self._end:
+        left = self._end - self._at
+        if left > STEP:
+            return _wire.filled(left, self._fill)
+        if left == 0:
             return b""
         data = self._moved(Reply.read)
         if len(data) != self._end - self._at:
@@ -117,6 +120,11 @@ class Reader(io.RawIOBase):
         self._at = self._end
         self._check_end()
         return data
+
+    def _fill(self, view: memoryview) -> None:
+        at = 0
+        while at < len(view):
+            at += self.readinto(view[at:])
 
     def close(self) -> None:
         if self._reply is not None:
@@ -135,9 +143,16 @@ class Reader(io.RawIOBase):
                 self._retry.progress(time.monotonic())
                 return result
             except _wire.Broken as e:
-                self._reply.close()
-                self._reply = None
+                self._drop()
                 self._wait(e)
+            except BaseException:
+                self._drop()  # a signal: how far the step came is not known
+                raise
+
+    def _drop(self) -> None:
+        reply, self._reply = self._reply, None
+        if reply is not None:
+            reply.drop()
 
     def _wait(self, e: _wire.Broken) -> None:
         question = _retry.Question(_retry.Outcome.BROKEN, time.monotonic(), 0.5,
@@ -153,9 +168,6 @@ class Reader(io.RawIOBase):
         except (Precondition, NotModified) as e:
             raise Precondition("the object changed while it was read", status=e.status,
                                code="precondition_failed") from e
-        if self._at > 0 and reply.status != 206:
-            reply.close()
-            raise Error("a reply that is not the part that was asked for")
         self._reply = reply
 
     def _check_end(self) -> None:
