@@ -10,7 +10,7 @@ const struct node *upload_node(const struct smap *m, const struct upload_id *id)
 }
 
 /* An active target without some of its mountpaths answers, although others pass it over. */
-static bool answers(const struct node *n)
+bool upload_node_answers(const struct node *n)
 {
     return n->state == NODE_ACTIVE || node_is_present(n);
 }
@@ -26,7 +26,7 @@ int upload_node_find(const struct smap *m, const char *id, const struct node **o
     if (n == NULL)
         return error_set(err, E_NOT_FOUND,
                          "upload '%s' does not exist: no target of the cluster has begun it", id);
-    if (!answers(n))
+    if (!upload_node_answers(n))
         return error_set(err, E_NODE_UNREACHABLE, "target '%s', which has upload '%s', is %s",
                          n->id, id, node_state_name(n->state));
     *out = n;

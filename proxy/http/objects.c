@@ -50,14 +50,6 @@ static bool is_read(const struct http_request *req)
     return http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
 }
 
-static bool wants_no_redirect(const struct http_request *req)
-{
-    const char *header = http_header(req, "Dfc-Redirect");
-    const char *query = http_query(req, "redirect");
-    return (header != NULL && strcmp(header, "never") == 0) ||
-           (query != NULL && strcmp(query, "never") == 0);
-}
-
 /* The acting owner's URL by the map in force; NULL: it has none. */
 static char *where_it_is(struct proxy *p, const struct relay_object *o, struct error *err)
 {
@@ -70,11 +62,6 @@ static char *where_it_is(struct proxy *p, const struct relay_object *o, struct e
     location_put_target(&url, owner, s, b, o->object, o->raw_query);
     buf_puts(&url, o->proof);
     return buf_steal(&url);
-}
-
-static bool is_streamed(const struct http_request *req)
-{
-    return wants_no_redirect(req) || http_body_comes_once(req);
 }
 
 static void stream(struct proxy *p, struct http_request *req, const struct bucket *b,
@@ -111,10 +98,10 @@ static void send_on(struct http_request *req, const char *new_name)
     _cleanup_(buf_done)
     struct buf proof = BUF_INIT;
     location_put_target(&url, owner, s, b, object, http_raw_query(req));
-    if (!is_streamed(req) || guard_has_url(req)) /* a token is streamed, too */
+    if (!relay_is_wanted(req) || guard_has_url(req)) /* a token is streamed, too */
         guard_put_proof(req, b->id, new_name, &proof);
     buf_puts(&url, buf_str(&proof));
-    if (is_streamed(req))
+    if (relay_is_wanted(req))
         stream(p, req, b, buf_str(&url), buf_str(&proof));
     else
         http_reply_redirect(req, buf_str(&url));
@@ -144,7 +131,7 @@ static void rename_begin(struct http_request *req)
 {
     if (proxy_enter_objects(req) == NULL)
         return;
-    if (guard_user(req) == NULL || is_streamed(req))
+    if (guard_user(req) == NULL || relay_is_wanted(req))
         send_on(req, NULL);
     else
         http_collect_body(req, RENAME_BODY_MAX, rename_body);

@@ -7,6 +7,7 @@
 #include "proxy/http/relay.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
@@ -421,6 +422,14 @@ static void take_body(struct relay *r, struct http_request *req)
 
 /* To a target, which takes a body itself where it would redirect a client that can follow. */
 static const char *const to_target[] = {"Dfc-Redirect: never", NULL};
+
+bool relay_is_wanted(const struct http_request *req)
+{
+    const char *header = http_header(req, "Dfc-Redirect");
+    const char *query = http_query(req, "redirect");
+    return (header != NULL && strcmp(header, "never") == 0) ||
+           (query != NULL && strcmp(query, "never") == 0) || http_body_comes_once(req);
+}
 
 void relay_start(struct proxy *p, struct http_request *req, const char *url)
 {

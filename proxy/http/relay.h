@@ -11,6 +11,9 @@
 #include "net/http/server.h"
 #include "proxy/primary/proxy.h"
 
+/* Is a call that a target serves streamed through?  The client says so (`Dfc-Redirect: never`, or
+ * `redirect=never`), or could not send its body again to where a redirect leads. */
+bool relay_is_wanted(const struct http_request *req);
 /* From a route's begin(). */
 void relay_start(struct proxy *p, struct http_request *req, const char *url);
 

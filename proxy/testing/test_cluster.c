@@ -21,6 +21,7 @@ struct fake_target {
     pthread_mutex_t lock; /* guards what follows */
     enum fake_mode mode;
     const char *const *names;
+    const char *uploads;
     struct buf stored;
     struct buf headers; /* of the last call, as "Name: value\n" */
     uint64_t received;
@@ -39,7 +40,8 @@ static void note_call(struct fake_target *t, struct http_request *req)
     buf_clear(&t->headers);
     http_each_header(req, note_header, &t->headers);
     buf_printf(&t->headers, "query: %s\n", http_raw_query(req));
-    buf_printf(&t->headers, "object: %s\n", http_path_param(req, "object"));
+    const char *object = http_path_param(req, "object");
+    buf_printf(&t->headers, "object: %s\n", object != NULL ? object : "");
 }
 
 static size_t put_data(struct http_request *req, void *ctx, const char *data, size_t len)
@@ -204,6 +206,22 @@ static void list_begin(struct http_request *req)
     http_reply_json(req, 200, page);
 }
 
+static void uploads_begin(struct http_request *req)
+{
+    struct fake_target *t = http_user(req);
+    pthread_mutex_lock(&t->lock);
+    const char *page = t->uploads;
+    note_call(t, req);
+    pthread_mutex_unlock(&t->lock);
+    if (page == NULL) {
+        struct error err;
+        error_set(&err, E_IO, "a disk cannot be read, says the test");
+        http_reply_error(req, &err);
+        return;
+    }
+    http_reply_data(req, 200, "application/json", page, strlen(page));
+}
+
 static void state_body(struct http_request *req, const char *data, size_t len)
 {
     _cleanup_json_ json_t *doc = NULL;
@@ -260,6 +278,13 @@ static const struct http_route fake_routes[] = {
      .right = RIGHT_NONE,
      .begin = list_begin,
      .query = ANYTHING},
+    {.name = "uploads",
+     .method = HTTP_GET,
+     .pattern = "/v1/uploads/{bucket_id}",
+     .nets = NET_ALL,
+     .right = RIGHT_NONE,
+     .begin = uploads_begin,
+     .query = ANYTHING},
     {.name = "state",
      .method = HTTP_PUT,
      .pattern = "/v1/cluster/state",
@@ -276,6 +301,7 @@ struct fake_target *fake_target_new(const char *id)
     struct fake_target *t = xcalloc(1, sizeof *t);
     snprintf(t->id, sizeof t->id, "%s", id);
     t->names = no_names;
+    t->uploads = "{\"uploads\": [], \"more\": false}";
     pthread_mutex_init(&t->lock, NULL);
     const struct http_server_config config = {
         .node = t->id,
@@ -336,6 +362,13 @@ void fake_target_names(struct fake_target *t, const char *const *names)
 {
     pthread_mutex_lock(&t->lock);
     t->names = names;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void fake_target_uploads(struct fake_target *t, const char *page)
+{
+    pthread_mutex_lock(&t->lock);
+    t->uploads = page;
     pthread_mutex_unlock(&t->lock);
 }
 

@@ -28,8 +28,10 @@ const char *fake_target_url(const struct fake_target *t);
 void fake_target_mode(struct fake_target *t, enum fake_mode mode);
 /* Its names, in order, for GET /v1/list; NULL-terminated.  NULL: it answers 503. */
 void fake_target_names(struct fake_target *t, const char *const *names);
+/* Its answer to GET /v1/uploads, which stays the caller's.  NULL: it answers 500. */
+void fake_target_uploads(struct fake_target *t, const char *page);
 uint64_t fake_target_received(struct fake_target *t); /* bytes of bodies */
-/* The value of a header of the last object call; "" where it had none. */
+/* The value of a header of the last call for an object or uploads; "" where it had none. */
 void fake_target_header(struct fake_target *t, const char *name, char out[static 64]);
 unsigned fake_target_held(struct fake_target *t); /* GETs that are not answered */
 unsigned fake_target_busy(struct fake_target *t); /* answers that were 503 */
