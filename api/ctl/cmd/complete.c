@@ -2,7 +2,7 @@
 #include "api/ctl/commands.h"
 
 #include "api/ctl/complete.h"
-#include "api/ctl/name.h"
+#include "api/ctl/names/name.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "api/ctl/glob.h"
+#include "api/ctl/names/glob.h"
 #include "api/ctl/interrupt.h"
 #include "api/ctl/job_wait.h"
-#include "api/ctl/name_batch.h"
+#include "api/ctl/names/name_batch.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/ctl/ambiguous.h"
+#include "api/ctl/names/ambiguous.h"
 #include "api/ctl/get_flags.h"
-#include "api/ctl/glob.h"
+#include "api/ctl/names/glob.h"
 #include "api/ctl/interrupt.h"
 #include "api/ctl/landing.h"
-#include "api/ctl/name.h"
+#include "api/ctl/names/name.h"
 #include "api/ctl/parallel.h"
 #include "api/ctl/tally.h"
 #include "api/ctl/walk.h"

@@ -1,8 +1,8 @@
 /* object ls: printed while it arrives, for a bucket may have millions of names. */
 #include "api/ctl/commands.h"
 
-#include "api/ctl/glob.h"
-#include "api/ctl/name.h"
+#include "api/ctl/names/glob.h"
+#include "api/ctl/names/name.h"
 #include "api/ctl/print/table.h"
 #include "common/buf.h"
 #include "common/cleanup.h"

@@ -1,7 +1,7 @@
 /* object mv, bucket mv. */
 #include "api/ctl/commands.h"
 
-#include "api/ctl/name.h"
+#include "api/ctl/names/name.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "api/ctl/get_flags.h"
-#include "api/ctl/name.h"
+#include "api/ctl/names/name.h"
 #include "api/ctl/print/table.h"
 #include "common/cleanup.h"
 #include "common/mem.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "api/ctl/name.h"
+#include "api/ctl/names/name.h"
 #include "api/ctl/print/table.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"

@@ -1,7 +1,7 @@
 /* object url. */
 #include "api/ctl/commands.h"
 
-#include "api/ctl/name.h"
+#include "api/ctl/names/name.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 

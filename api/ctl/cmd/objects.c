@@ -6,10 +6,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "api/ctl/ambiguous.h"
-#include "api/ctl/glob.h"
+#include "api/ctl/names/ambiguous.h"
+#include "api/ctl/names/glob.h"
 #include "api/ctl/job_wait.h"
-#include "api/ctl/name.h"
+#include "api/ctl/names/name.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "api/ctl/interrupt.h"
-#include "api/ctl/name.h"
+#include "api/ctl/names/name.h"
 #include "api/ctl/parallel.h"
 #include "api/ctl/tally.h"
 #include "api/ctl/walk.h"

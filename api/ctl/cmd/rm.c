@@ -1,10 +1,10 @@
 /* object rm: objects by name, by a pattern, or everything below a prefix. */
 #include "api/ctl/commands.h"
 
-#include "api/ctl/ambiguous.h"
-#include "api/ctl/glob.h"
+#include "api/ctl/names/ambiguous.h"
+#include "api/ctl/names/glob.h"
 #include "api/ctl/interrupt.h"
-#include "api/ctl/name.h"
+#include "api/ctl/names/name.h"
 #include "api/ctl/parallel.h"
 #include "api/ctl/tally.h"
 #include "api/ctl/workers.h"

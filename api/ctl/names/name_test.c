@@ -1,4 +1,4 @@
-#include "api/ctl/name.h"
+#include "api/ctl/names/name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "api/ctl/name_batch.h"
+#include "api/ctl/names/name_batch.h"
 
 #include <setjmp.h>
 #include <signal.h>

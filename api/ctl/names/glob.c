@@ -1,4 +1,4 @@
-#include "api/ctl/glob.h"
+#include "api/ctl/names/glob.h"
 
 #include <ctype.h>
 #include <string.h>

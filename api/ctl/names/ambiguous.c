@@ -1,6 +1,6 @@
-#include "api/ctl/ambiguous.h"
+#include "api/ctl/names/ambiguous.h"
 
-#include "api/ctl/glob.h"
+#include "api/ctl/names/glob.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 

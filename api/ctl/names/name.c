@@ -1,6 +1,6 @@
-#include "api/ctl/name.h"
+#include "api/ctl/names/name.h"
 
-#include "api/ctl/glob.h"
+#include "api/ctl/names/glob.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "common/path.h"
