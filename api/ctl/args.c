@@ -133,8 +133,10 @@ static const char *name_here(const char *word)
     static const struct {
         const char *there, *here;
     } rows[] = {
-        {"mb", "bucket create"},   {"rb", "bucket rm"},       {"stat", "object head"},
-        {"du", "storage summary"}, {"df", "storage summary"}, {"dsort", "sort start"},
+        {"mb", "bucket create"},
+        {"rb", "bucket rm"},
+        {"stat", "object head"},
+        {"dsort", "sort start"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(word, rows[i].there) == 0)

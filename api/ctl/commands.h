@@ -38,6 +38,7 @@ int bucket_download(struct ctl *ctl, const struct args *args);
 int object_put(struct ctl *ctl, const struct args *args);
 int object_get(struct ctl *ctl, const struct args *args);
 int object_ls(struct ctl *ctl, const struct args *args);
+int object_du(struct ctl *ctl, const struct args *args);
 int object_rm(struct ctl *ctl, const struct args *args);
 int object_rm_by_job(struct ctl *ctl, const struct args *args);
 int object_mv(struct ctl *ctl, const struct args *args);
@@ -65,6 +66,7 @@ int job_show(struct ctl *ctl, const struct args *args);
 int job_wait(struct ctl *ctl, const struct args *args);
 int job_abort(struct ctl *ctl, const struct args *args);
 
+int storage_df(struct ctl *ctl, const struct args *args);
 int storage_summary(struct ctl *ctl, const struct args *args);
 int storage_mountpath(struct ctl *ctl, const struct args *args);
 int storage_reindex(struct ctl *ctl, const struct args *args);

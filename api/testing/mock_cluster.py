@@ -254,6 +254,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if self.query.get("what") in ("summary", "cached") and self.mock.summaries:
                 self.send_json(200, self.mock.summary())
                 return
+            if self.query.get("what") in self.mock.shown:
+                self.send_json(200, self.mock.shown[self.query["what"]])
+                return
             self.send_json(200, {"id": self.server.node, "role": self.server.role,
                                  "pid": 1, "what": self.query.get("what", "")})
         elif noun in ("sort", "jobs"):
@@ -489,6 +492,7 @@ class MockCluster:
         self.buckets, self.jobs = {}, {}
         self.page_limit = 10000
         self.summaries = []  # what a target says of itself, whichever is asked; the last one stays
+        self.shown = {}  # what a target says of a part of itself: {"stats": document}
         self.job_end = "finished"
         self.job_warnings = []
         self.job_pace = 1  # states that a job advances by when it is looked at

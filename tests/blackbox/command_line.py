@@ -319,6 +319,30 @@ def test_lists(c):
     check("x/many/149" in json.dumps(page), "ls -o json")
 
 
+def test_usage(c):
+    sizes = {"x/a.txt": 1, "x/empty": 0, "x/sub/b.txt": 100000, "x/sub/deep/er/é 猫.bin": 1,
+             "x/sub/.hidden": 1}
+    many = sum(len(b"%d" % i) for i in range(150))
+    doc = run_json(c, "du", "trees", "--depth", 2)
+    rows = {e["name"]: (e["objects"], e["bytes"]) for e in doc["entries"]}
+    check(rows["trees/x/many/"] == (150, many) and rows["trees/x/sub/"] == (3, 100002)
+          and rows["trees/x/"] == (155, sum(sizes.values()) + many), f"du: {rows}")
+    equal(rows["trees"], (len(c.names("trees")), doc["bytes"]), "the total")
+    check("trees" in run(c, "du").stdout and "(all)" in run(c, "du").stdout, "du of all buckets")
+    run(c, "du", "trees/none", status=NOTHING)
+
+
+def test_disks(c):
+    doc = run_json(c, "df")
+    equal([n["id"] for n in doc["nodes"]], ["t1", "t2"], "targets")
+    for node in doc["nodes"]:
+        check(node["mountpaths"] and node["total_bytes"] > 0, f"df: {node}")
+        for part in [node, *node["mountpaths"]]:
+            equal(part["total_bytes"] - part["available_bytes"], part["used_bytes"], "used")
+    equal(doc["all"]["total_bytes"], sum(n["total_bytes"] for n in doc["nodes"]), "the cluster")
+    check("(all)" in run(c, "df").stdout, "df for people")
+
+
 def test_remove_many(c):
     run(c, "rm", "-r", "trees/y/", status=USAGE)
     run(c, "rm", "-r", "trees/y/", "--yes")
@@ -399,6 +423,7 @@ def test_a_node_is_taken_out(c):
     equal(run_json(c, "node", "rm", "t2", "--yes"), {"removed": "t2"}, "what it prints")
     equal(sorted(n["id"] for n in run_json(c, "node", "ls")["nodes"]), ["p1", "t1"], "nodes")
     run(c, "ls", "trees")
+    equal([n["id"] for n in run_json(c, "df")["nodes"]], ["t1"], "df of the rest")
 
 
 if __name__ == "__main__":
