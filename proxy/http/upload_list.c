@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "cluster/members/location.h"
 #include "cluster/placement/upload_node.h"
 #include "common/mem.h"
 #include "common/parse.h"
@@ -62,8 +61,6 @@ static void explain(const struct asked *a, struct error *err)
 {
     if (err->code == E_CANCELLED)
         error_set(err, E_NOT_READY, "this proxy is stopping");
-    else if (err->code == E_STALE_MAP)
-        error_recode(err, E_NOT_READY, "target '%s' has later owners; try again", a->node);
     else if (err->code == E_NET || err->code == E_TIMEOUT)
         error_recode(err, E_NODE_UNREACHABLE, "target '%s' cannot be asked for its uploads",
                      a->node);
@@ -181,13 +178,12 @@ static void put_parameter(struct buf *url, const char *name, const char *value)
     buf_put_url_escaped(url, value, strlen(value), "/");
 }
 
-static char *url_of(const struct node *n, const struct cluster_state *s, const struct bucket *b,
+static char *url_of(const struct node *n, const struct bucket *b,
                     const struct upload_list_request *r)
 {
     struct buf url = BUF_INIT;
-    buf_printf(&url, "%s/v1/uploads/%llu?limit=%llu&dfcv=%llu.%llu", n->data_url,
-               (unsigned long long)b->id, (unsigned long long)r->limit, (unsigned long long)s->term,
-               (unsigned long long)s->version);
+    buf_printf(&url, "%s/v1/uploads/%llu?limit=%llu", n->data_url, (unsigned long long)b->id,
+               (unsigned long long)r->limit);
     put_parameter(&url, "prefix", r->prefix);
     put_parameter(&url, "after", r->after);
     put_parameter(&url, "after_upload", r->after_upload);
@@ -205,7 +201,7 @@ static struct gathering *gathering_new(struct http_request *req, const struct cl
         const struct node *n = &s->smap.nodes[i];
         if (is_asked(n))
             g->asked[g->count++] =
-                (struct asked){.gathering = g, .node = xstrdup(n->id), .url = url_of(n, s, b, r)};
+                (struct asked){.gathering = g, .node = xstrdup(n->id), .url = url_of(n, b, r)};
     }
     return g;
 }

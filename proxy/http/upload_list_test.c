@@ -84,7 +84,7 @@ static void all_targets_make_one_list(void **state)
     expect("/v1/uploads/b", "abc", false);
     expect("/v1/uploads/b?limit=2&prefix=x%26&after=%C3%A9&after_upload=" ID("w"), "ab", true);
     fake_target_header(w.targets[0], "query", query);
-    assert_non_null(strstr(query, "limit=2&dfcv="));
+    assert_non_null(strstr(query, "limit=2&prefix=x%26&after="));
     test_until(atomic_load(&w.proxy->proxy->lists) == 0);
 }
 
