@@ -5,8 +5,9 @@
  *     shard ── decode() ──▶ a whole tar, in memory or a work file ── tar_scan, gather ──▶ records
  *     records, as in a tar ── record(), write(), finish() ──▶ output shard
  *
- * A tar has neither: it is read where it lies and written as it comes.  Sizes of records are those
- * in a tar whatever the format, so that the same records make the same shards in every format.
+ * A tar has neither: it is read where it lies and written as it comes.  Some formats are inputs
+ * alone (read_only).  Sizes of records are those in a tar whatever the format, so that the same
+ * records make the same shards in every format.
  *
  * A decoder trusts nothing: what is wrong is E_SHARD_CORRUPT, what is right but not understood
  * E_SHARD_UNSUPPORTED; both name the shard and the byte.  How large a shard may become is the
@@ -55,6 +56,7 @@ struct shard_format_ops {
     int (*write)(void *encoder, const void *tar, size_t len, struct error *err);
     int (*finish)(void *encoder, struct error *err); /* everything is in the sink */
     void (*encoder_free)(void *encoder);
+    bool read_only;      /* an input alone: no encoder, and no output has the extension */
     bool may_be_empty;   /* a file of no bytes is a shard without records */
     bool keeps_end_mark; /* the tar's end mark is written, too */
 };
@@ -75,5 +77,6 @@ const struct shard_format_ops *format_of_extension(const char *extension);
 const char *format_extension_of(const char *name);
 /* The extension of an archive that is none of these formats (".rar"), or NULL. */
 const char *format_foreign_extension_of(const char *name);
-/* ".tar, .tar.gz, …", for messages. */
+/* ".tar, .tar.gz, …", for messages: of inputs, and of outputs. */
 const char *format_extensions(void);
+const char *format_output_extensions(void);

@@ -93,14 +93,14 @@ out:
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const extensions[] = {".tgz", ".tar.zst", ".tar.lz4",
-                                             ".zip", ".msgpack", ".tfrecord"};
+    static const char *const extensions[] = {
+        ".tgz", ".tar.zst", ".tar.lz4", ".zip", ".msgpack", ".tfrecord", ".txz", ".tbz2", ".cpio"};
     if (size == 0)
         return 0;
-    const struct shard_format_ops *f = format_of_extension(extensions[data[0] % 6]);
+    const struct shard_format_ops *f = format_of_extension(extensions[data[0] % 9]);
     _cleanup_(buf_done)
     struct buf tar = BUF_INIT;
-    if (decode(f, data + 1, size - 1, &tar) == 0)
+    if (decode(f, data + 1, size - 1, &tar) == 0 && !f->read_only)
         encode(f, &tar);
     return 0;
 }

@@ -336,6 +336,10 @@ int spec_parse_output(json_t *doc, struct sort_spec *s, struct error *err)
     if (rc != 0)
         return rc;
     s->output_shards = format_of_extension(s->output_extension);
+    if (s->output_shards->read_only)
+        return error_set(err, E_SPEC,
+                         "field 'output_extension': '%s' is an input's alone: set it to one of %s",
+                         s->output_extension, format_output_extensions());
     if (text != NULL)
         rc = spec_output_template("output_format", text, s->output_extension, &s->output_template,
                                   err);

@@ -5,21 +5,26 @@ not have, are called in the libraries that the engine uses, too: what is compare
 them, not their codecs.
 """
 
+import bz2
 import calendar
 import ctypes
 import ctypes.util
 import gzip
 import io
+import lzma
 import stat
 import struct
 import time
 import zipfile
 import zlib
 
+import cpio
+
 BLOCK = 512
 END_MARK = bytes(2 * BLOCK)
 KEY = b"__key__"
 EXTENSIONS = (".tar", ".tar.gz", ".tgz", ".zip", ".tar.zst", ".tar.lz4", ".msgpack", ".tfrecord")
+INPUTS = EXTENSIONS + (".tar.xz", ".tar.bz2", ".cpio")
 
 
 class SortError(Exception):
@@ -95,6 +100,20 @@ def gunzip(data):
     try:
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error) as e:
+        raise corrupt(e) from e
+
+
+def unxz(data):
+    try:
+        return lzma.decompress(data)
+    except lzma.LZMAError as e:
+        raise corrupt(e) from e
+
+
+def unbz2(data):
+    try:
+        return bz2.decompress(data)
+    except (OSError, ValueError) as e:
         raise corrupt(e) from e
 
 
@@ -483,13 +502,31 @@ def example_of(entries):
     return message(1, b"".join(message(1, message(1, k) + message(2, v)) for k, v in entries))
 
 
+# --- cpio ----------------------------------------------------------------------------------------
+
+def uncpio(data):
+    out = b""
+    try:
+        for path, contents, mode, mtime in cpio.members(data):
+            if stat.S_ISLNK(mode):
+                out += made_member(path, b"", mode & 0o7777, mtime, b"2", contents)
+            else:
+                out += made_member(path, contents, mode & 0o7777, mtime,
+                                   b"5" if stat.S_ISDIR(mode) else b"0")
+    except ValueError as e:
+        raise corrupt(e) from e
+    return out + END_MARK
+
+
 # --- the table -----------------------------------------------------------------------------------
 
 TO_TAR = {".tar": bytes, ".tar.gz": gunzip, ".tgz": gunzip, ".tar.zst": unzstd, ".tar.lz4": unlz4,
-          ".zip": unzip, ".msgpack": unmsgpack, ".tfrecord": untfrecord}
+          ".zip": unzip, ".msgpack": unmsgpack, ".tfrecord": untfrecord,
+          ".tar.xz": unxz, ".tar.bz2": unbz2, ".cpio": uncpio}
 
 COMPRESS = {".tar": bytes, ".tar.gz": lambda d: gzip.compress(d, mtime=0),
             ".tgz": lambda d: gzip.compress(d, mtime=0), ".tar.zst": zstd, ".tar.lz4": lz4}
+COMPRESS_INPUT = {**COMPRESS, ".tar.xz": lzma.compress, ".tar.bz2": bz2.compress}
 
 
 def to_tar(extension, data):

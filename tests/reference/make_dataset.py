@@ -27,6 +27,7 @@ import zipfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
+import cpio  # noqa: E402
 import formats  # noqa: E402
 
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
@@ -347,14 +348,27 @@ def tfrecord_shard(rng, keys):
     return out
 
 
+def cpio_shard(rng, keys):
+    members = {}
+    for key in record_keys(rng, keys):
+        for i in range(rng.choice((1, 2, 3))):
+            path = (key + suffix(rng, i)).encode("utf-8", "surrogateescape")
+            mode, data = stat.S_IFREG | rng.choice((0o644, 0o4711)), contents(rng)
+            if rng.random() < 0.03:
+                mode, data = stat.S_IFLNK | 0o777, rng.choice((b"target", b"../" + b"l" * 150))
+            members[path] = (data, mode, rng.choice((0, 1700000001, 2 ** 32 - 1)))
+    return cpio.archive([(path, *rest) for path, rest in members.items()])
+
+
 def make_file(rng, extension, keys, plain):
-    makers = {".zip": zip_shard, ".msgpack": msgpack_shard, ".tfrecord": tfrecord_shard}
+    makers = {".zip": zip_shard, ".msgpack": msgpack_shard, ".tfrecord": tfrecord_shard,
+              ".cpio": cpio_shard}
     if extension in makers:
         return makers[extension](rng, keys)
     tar = make_shard(rng, keys, plain)
     if extension in (".tar.gz", ".tgz"):
         return split_gzip(rng, tar)
-    return formats.COMPRESS[extension](tar)
+    return formats.COMPRESS_INPUT[extension](tar)
 
 
 def make_dataset(seed, directory, extension=".tar"):

@@ -12,7 +12,7 @@ import sortref
 def random_extension(seed):
     """Of the input: half of them are tars."""
     rng = random.Random(f"extension {seed}")
-    return rng.choice((".tar",) * 5 + formats.EXTENSIONS[1:])
+    return rng.choice((".tar",) * 5 + formats.INPUTS[1:])
 
 
 def random_input(rng, shards, extension):
@@ -124,7 +124,8 @@ def random_map(rng, directory, shards, spec):
 def random_spec(seed, directory, shards, extension=".tar"):
     """The body of POST /v1/sort, without its buckets."""
     rng = random.Random(f"spec {seed}")
-    output = extension if rng.random() < 0.4 else rng.choice(formats.EXTENSIONS)
+    kept = extension in formats.EXTENSIONS and rng.random() < 0.4
+    output = extension if kept else rng.choice(formats.EXTENSIONS)
     total = sum(os.path.getsize(os.path.join(directory, name)) for name in shards)
     form, fields = random_input(rng, shards, extension)
     spec = {"input_format": form, "algorithm": random_algorithm(rng), "allow_empty": True, **fields,
