@@ -153,24 +153,22 @@ static int take_authorization(struct http_request *req, struct caller *c, const 
     return take_token(req, c, header + len + strspn(header + len, " "), err);
 }
 
-static bool reads(const struct http_request *req)
-{
-    return http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
-}
-
 static void call_of(const struct http_request *req, uint64_t bucket_id, const char *new_name,
                     struct redirect_call *out)
 {
     const char *signs = http_route(req) != NULL ? http_route(req)->signs : NULL;
     const char *method = signs != NULL ? signs : http_method_name(http_method(req));
-    *out = (struct redirect_call){.reads = signs == NULL && reads(req),
+    const char *list = http_query(req, "members") != NULL ? "" : NULL;
+    bool reads = http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
+    *out = (struct redirect_call){.reads = signs == NULL && reads,
                                   .method = method,
                                   .bucket_id = bucket_id,
                                   .object = http_path_param(req, "object"),
                                   .offset = http_query(req, "offset"),
                                   .length = http_query(req, "length"),
                                   .range = http_header(req, "Range"),
-                                  .new_name = new_name};
+                                  .new_name = new_name,
+                                  .member = list != NULL ? list : http_query(req, "member")};
 }
 
 /* The bucket's id is the one that the redirect names; the call is then refused where the bucket has

@@ -38,6 +38,8 @@ void redirect_call_put(const struct redirect_call *call, struct buf *out)
     put_field(out, call->length);
     put_field(out, call->range);
     put_field(out, call->new_name);
+    if (call->member != NULL) /* without one the bytes are those of earlier releases */
+        put_field(out, call->member);
 }
 
 static void sum(const struct proof_key *key, const unsigned char head[HEAD],

@@ -23,6 +23,7 @@ struct redirect_call {
     const char *length;   /* the same */
     const char *range;    /* the Range header; NULL: absent */
     const char *new_name; /* of a rename; NULL: none */
+    const char *member;   /* of an archive; "": the list of them; NULL: the object */
 };
 
 /* What the calls of uploads in parts sign: UPLOAD_SIGNS("DELETE").  The proof of an abort is thus

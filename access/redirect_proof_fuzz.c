@@ -57,6 +57,9 @@ static void check_others(const char *proof, const struct redirect_call *call)
     other = *call;
     other.range = call->range != NULL ? NULL : "";
     assert(check(proof, &other) == PROOF_INVALID);
+    other = *call;
+    other.member = call->new_name != NULL ? call->new_name : "";
+    assert(check(proof, &other) == PROOF_INVALID);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

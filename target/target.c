@@ -23,6 +23,7 @@
 #include "io/lock_file.h"
 #include "net/http/visitor.h"
 #include "target/listeners.h"
+#include "target/archive/archives.h"
 #include "target/cold/back.h"
 #include "target/cold/cold.h"
 #include "target/copies/copies.h"
@@ -421,6 +422,7 @@ static int start_jobs(struct target *t, struct error *err)
     if (code == 0)
         code = back_new(t, &t->back, err);
     t->fresh = cold_fresh_new(t);
+    t->archives = archives_new(t);
     if (code == 0)
         code = start_evictor(t, err);
     if (code != 0)
@@ -476,6 +478,7 @@ void target_free(struct target *t)
         copies_stop(t->copies);
     if (t->ec != NULL)
         ec_stop(t->ec);
+    archives_stop(t->archives);
     target_listeners_free(t);
     if (t->state_sync != NULL) /* a worker may still take a state: who is told of it goes now */
         state_sync_quiet(t->state_sync);
@@ -485,6 +488,7 @@ void target_free(struct target *t)
     renames_free(t->renames);
     pool_free(t->handers);
     cold_free(t->cold);
+    archives_free(t->archives);
     ec_free(t->ec);
     sweeper_free(t->sweeper); /* it asks for marks */
     copies_free(t->copies);

@@ -38,7 +38,8 @@ CLIENTS_ENGINES = {("api/ctl", "sort")}
 # The fields of `struct target` that belong to a room above target/node/.
 REACH = re.compile(r"\b(?:t|target)->(\w+)\b")
 REACHED = {"copies": "copies", "copier": "copies", "unrecoverable": "copies", "handers": "copies",
-           "ec": "slices", "cold": "cold", "back": "cold", "fresh": "cold"}
+           "ec": "slices", "cold": "cold", "back": "cold", "fresh": "cold",
+           "archives": "archive"}
 MARKS = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
 TEXTS = (".c", ".h", ".def", ".py", ".sh", ".md", ".build", ".map", "")
 

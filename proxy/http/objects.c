@@ -142,10 +142,19 @@ static void rename_begin(struct http_request *req)
     {                                          \
         "redirect", "never: through the proxy" \
     }
+#define OBJECT_MEMBERS                                                                  \
+    {"member", "name of a member: of the archive that the object is, this file alone"}, \
+        {"members", "list: a page of the archive's members, as JSON"},                  \
+        {"after", "with members: those behind this name"},                              \
+    {                                                                                   \
+        "limit", "with members: at most so many, 1 to 10000; default 1000"              \
+    }
 #define SIGNED                                                                           \
     {                                                                                    \
         "dfcu", "with access control: the proof of a signed URL ([auth_url](#auth_url))" \
     }
+#define MEMBER_ERRORS \
+    " not_an_archive member_not_found member_unreadable archive_damaged archive_limit"
 #define OBJECT_ERRORS "invalid_name bucket_not_found no_targets node_unreachable"
 
 const struct http_route object_routes[] = {
@@ -170,11 +179,14 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .right = RIGHT_READ,
      .begin = object_begin,
-     .summary = "Reads an object: sends the client to the target that owns it.",
-     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, REDIRECT, SIGNED),
+     .summary = "Reads an object, or members of the archive that it is: sends the client to the "
+                "target that owns it.",
+     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, OBJECT_MEMBERS, REDIRECT,
+                              SIGNED),
      .body = "",
-     .reply = "307 to the target; its reply is the bytes",
-     .errors = OBJECT_ERRORS " object_not_found range_not_satisfiable precondition_failed"},
+     .reply = "307 to the target; its reply is the bytes, or of members JSON",
+     .errors =
+         OBJECT_ERRORS " object_not_found range_not_satisfiable precondition_failed" MEMBER_ERRORS},
     {.name = "object_head",
      .method = HTTP_HEAD,
      .pattern = OBJECT_PATTERN,
@@ -182,10 +194,11 @@ const struct http_route object_routes[] = {
      .right = RIGHT_READ,
      .begin = object_begin,
      .summary = "The headers of GET without the bytes.",
-     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, REDIRECT, SIGNED),
+     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, OBJECT_MEMBERS, REDIRECT,
+                              SIGNED),
      .body = "",
      .reply = "307 to the target",
-     .errors = OBJECT_ERRORS " object_not_found"},
+     .errors = OBJECT_ERRORS " object_not_found" MEMBER_ERRORS},
     {.name = "object_delete",
      .method = HTTP_DELETE,
      .pattern = OBJECT_PATTERN,

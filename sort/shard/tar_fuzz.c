@@ -16,6 +16,7 @@ static uint64_t check_member(const struct tar_member *m, uint64_t *end, uint64_t
     uint64_t bytes = 0;
     assert(m->path_len > 0 && m->path_len <= TAR_PATH_MAX);
     assert(m->piece_count >= 1 && m->piece_count <= TAR_PIECES_MAX);
+    assert(m->contents_offset <= size && m->contents_size <= size - m->contents_offset);
     for (unsigned i = 0; i < m->piece_count; i++) {
         const struct tar_piece *p = &m->pieces[i];
         assert(p->length > 0 && p->length % 512 == 0);
@@ -69,9 +70,41 @@ static void scan(int fd, size_t size)
     assert(any_replaced || record_bytes(t) == bytes);
 }
 
+struct text {
+    const unsigned char *data;
+    size_t size;
+};
+
+static int read_text(void *ctx, void *out, size_t len, uint64_t offset, struct error *err)
+{
+    const struct text *t = ctx;
+    assert(offset <= t->size && len <= t->size - offset); /* it reads no further than the size */
+    memcpy(out, t->data + offset, len);
+    (void)err;
+    return 0;
+}
+
+/* As an index of members is made: sparse members are given, too. */
+static void scan_places(const void *data, size_t size)
+{
+    struct text text = {.data = data, .size = size};
+    _cleanup_(tar_scan_freep)
+    struct tar_scan *s = tar_scan_new(-1, size, "fuzz");
+    struct tar_member m;
+    struct error err = ERROR_INIT;
+    uint64_t end = 0;
+    int rc;
+    tar_scan_source(s, read_text, &text);
+    tar_scan_sparse(s);
+    while ((rc = tar_scan_next(s, &m, &err)) > 0)
+        check_member(&m, &end, size);
+    assert(rc == 0 || rc == E_SHARD_CORRUPT || rc == E_SHARD_UNSUPPORTED);
+}
+
 static void try_file(const void *data, size_t size)
 {
     static int fd = -1;
+    scan_places(data, size);
     if (fd < 0)
         fd = memfd_create("fuzz", MFD_CLOEXEC);
     if (fd >= 0 && ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size)

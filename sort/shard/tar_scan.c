@@ -28,7 +28,7 @@
 struct prelude {
     bool any;
     uint64_t start; /* of its first block */
-    bool has_pax, has_name, has_link;
+    bool has_pax, has_name, has_link, is_sparse;
     uint64_t pax_start, pax_end; /* blocks of the extended header */
     struct buf pax, name, link;
 };
@@ -40,6 +40,9 @@ struct tar_scan {
     char *shard;
     int (*check)(void *ctx, struct error *err); /* or NULL */
     void *check_ctx;
+    tar_read_fn *read; /* in place of fd, or NULL */
+    void *read_ctx;
+    bool sparse_too;
     uint64_t offset; /* of the next block */
     bool ended;
     uint64_t advised; /* up to here the kernel has been asked to read ahead */
@@ -74,6 +77,17 @@ void tar_scan_check(struct tar_scan *s, int (*check)(void *ctx, struct error *er
 void tar_scan_base(struct tar_scan *s, uint64_t base)
 {
     s->base = base;
+}
+
+void tar_scan_sparse(struct tar_scan *s)
+{
+    s->sparse_too = true;
+}
+
+void tar_scan_source(struct tar_scan *s, tar_read_fn *read, void *ctx)
+{
+    s->read = read;
+    s->read_ctx = ctx;
 }
 
 void tar_scan_free(struct tar_scan *s)
@@ -112,11 +126,18 @@ static int scan_unsupported(const struct tar_scan *s, uint64_t offset, const cha
 /* Half a step before what was asked for runs out.  Advice: whether it is taken is no concern. */
 static void scan_readahead(struct tar_scan *s, uint64_t offset)
 {
-    if (offset + READAHEAD_STEP / 2 < s->advised)
+    if (s->read != NULL || offset + READAHEAD_STEP / 2 < s->advised)
         return;
     uint64_t from = offset > s->advised ? offset : s->advised;
     posix_fadvise(s->fd, (off_t)(s->base + from), READAHEAD_STEP, POSIX_FADV_WILLNEED);
     s->advised = from + READAHEAD_STEP;
+}
+
+static int scan_read(const struct tar_scan *s, size_t len, uint64_t offset, struct error *err)
+{
+    if (s->read != NULL)
+        return s->read(s->read_ctx, s->window, len, s->base + offset, err);
+    return file_pread_full(s->fd, s->window, len, s->base + offset, err);
 }
 
 static int scan_window_fill(struct tar_scan *s, uint64_t offset, struct error *err)
@@ -132,7 +153,7 @@ static int scan_window_fill(struct tar_scan *s, uint64_t offset, struct error *e
     int rc = s->check != NULL ? s->check(s->check_ctx, err) : 0;
     if (rc != 0)
         return rc;
-    rc = file_pread_full(s->fd, s->window, len, s->base + offset, err);
+    rc = scan_read(s, len, offset, err);
     if (rc == E_LENGTH)
         return scan_corrupt(s, offset, "the file is shorter than its size says", err);
     if (rc != 0)
@@ -191,7 +212,7 @@ static bool pax_is_own(const struct pax_record *r)
 }
 
 /* Well-formed, and nothing in it that this program would get wrong. */
-static int scan_pax_check(const struct tar_scan *s, uint64_t offset, struct buf *text, bool global,
+static int scan_pax_check(struct tar_scan *s, uint64_t offset, struct buf *text, bool global,
                           struct error *err)
 {
     const char *at = buf_str(text);
@@ -199,8 +220,9 @@ static int scan_pax_check(const struct tar_scan *s, uint64_t offset, struct buf 
     struct pax_record r;
     int rc;
     while ((rc = pax_next(&at, &left, &r)) > 0) {
-        if (pax_is_sparse(&r))
+        if (pax_is_sparse(&r) && (global || !s->sparse_too))
             return scan_unsupported(s, offset, "a sparse file", err);
+        s->prelude.is_sparse |= pax_is_sparse(&r);
         if (global && pax_is_own(&r))
             return scan_unsupported(
                 s, offset, "a global header that sets path, linkpath, size or hdrcharset", err);
@@ -291,6 +313,7 @@ static int scan_names(struct tar_scan *s, const struct tar_header *h, struct tar
     m->link = s->prelude.has_link ? buf_str(&s->prelude.link) : s->link;
     m->link_len = s->prelude.has_link ? s->prelude.link.len : h->link_len;
     scan_pax_text(s, "path", &m->path, &m->path_len);
+    scan_pax_text(s, "GNU.sparse.name", &m->path, &m->path_len);
     scan_pax_text(s, "linkpath", &m->link, &m->link_len);
     if (m->path_len == 0)
         return scan_corrupt(s, m->offset, "a member without a name", err);
@@ -339,7 +362,7 @@ static int scan_contents(const struct tar_scan *s, const struct tar_member *m, u
             return scan_unsupported(s, m->offset, "a link, device or directory with a size", err);
         return 0;
     case 'S':
-        return scan_unsupported(s, m->offset, "a sparse file", err);
+        return s->sparse_too ? 0 : scan_unsupported(s, m->offset, "a sparse file", err);
     case 'D':
     case 'M':
     case 'N':
@@ -395,30 +418,88 @@ static void scan_pieces(struct tar_scan *s, struct tar_member *m, uint64_t end)
     member_add_range(m, p->pax_end, end);
 }
 
-static int scan_member(struct tar_scan *s, uint64_t offset, const struct tar_header *h,
-                       struct tar_member *m, struct error *err)
+/* The seconds of "1700000000.123456"; false: none. */
+static bool pax_seconds(const struct pax_record *r, int64_t *out)
+{
+    bool negative = r->value_len > 0 && r->value[0] == '-';
+    size_t i = negative ? 1 : 0;
+    int64_t seconds = 0;
+    for (; i < r->value_len && r->value[i] >= '0' && r->value[i] <= '9'; i++) {
+        if (seconds > INT64_MAX / 10 - 1)
+            return false;
+        seconds = seconds * 10 + (r->value[i] - '0');
+    }
+    *out = negative ? -seconds : seconds;
+    return i > (negative ? 1 : 0);
+}
+
+static void scan_mtime(struct tar_scan *s, struct tar_member *m)
+{
+    const char *at = buf_str(&s->prelude.pax);
+    size_t left = s->prelude.has_pax ? s->prelude.pax.len : 0;
+    struct pax_record r;
+    while (pax_next(&at, &left, &r) > 0) {
+        if (pax_key_is(&r, "mtime"))
+            (void)pax_seconds(&r, &m->mtime_s); /* else the header's counts */
+    }
+}
+
+/* The old GNU form of a sparse file has more blocks of its map behind the header. */
+static int scan_sparse_map(struct tar_scan *s, const unsigned char *block, uint64_t *contents,
+                           struct error *err)
+{
+    enum { MORE_IN_HEADER = 482, MORE_IN_MAP = 504 };
+    bool more = block[MORE_IN_HEADER] != 0;
+    while (more) {
+        if (s->size - *contents < TAR_BLOCK)
+            return scan_corrupt(s, *contents, "the map of a sparse file is cut short", err);
+        int rc = scan_block(s, *contents, &block, err);
+        if (rc != 0)
+            return rc;
+        more = block[MORE_IN_MAP] != 0;
+        *contents += TAR_BLOCK;
+    }
+    return 0;
+}
+
+/* Where its contents are, and how long; s->offset becomes that of the next header. */
+static int scan_place(struct tar_scan *s, uint64_t offset, const unsigned char *block,
+                      uint64_t stated, struct tar_member *m, struct error *err)
+{
+    uint64_t contents = offset + TAR_BLOCK;
+    int rc = scan_size(s, &stated, err);
+    if (rc == 0)
+        rc = scan_contents(s, m, stated, &m->contents_size, err);
+    if (rc == 0 && m->type == 'S')
+        rc = scan_sparse_map(s, block, &contents, err);
+    if (rc != 0)
+        return rc;
+    uint64_t left = s->size - contents;
+    if (m->contents_size > left || tar_padded(m->contents_size) > left)
+        return scan_corrupt(s, offset, "a member's contents reach past the end of the file", err);
+    m->contents_offset = contents;
+    s->offset = contents + tar_padded(m->contents_size);
+    return 0;
+}
+
+static int scan_member(struct tar_scan *s, uint64_t offset, const unsigned char *block,
+                       const struct tar_header *h, struct tar_member *m, struct error *err)
 {
     m->offset = s->prelude.any ? s->prelude.start : offset;
+    m->mtime_s = tar_header_mtime(block);
+    scan_mtime(s, m);
     int rc = scan_names(s, h, m, err);
     if (rc != 0)
         return rc;
     m->type = scan_type(h, m);
-    uint64_t stated = h->size;
-    uint64_t contents = 0;
-    rc = scan_size(s, &stated, err);
-    if (rc == 0)
-        rc = scan_contents(s, m, stated, &contents, err);
-    if (rc != 0)
+    m->sparse = m->type == 'S' || s->prelude.is_sparse;
+    if ((rc = scan_place(s, offset, block, h->size, m, err)) != 0)
         return rc;
-    uint64_t left = s->size - offset - TAR_BLOCK;
-    if (contents > left || tar_padded(contents) > left)
-        return scan_corrupt(s, offset, "a member's contents reach past the end of the file", err);
-    s->offset = offset + TAR_BLOCK + tar_padded(contents);
     uint64_t headers = offset + TAR_BLOCK - m->offset;
     s->narrow = headers < WINDOW_NARROW_MAX ? (size_t)headers : WINDOW_NARROW_MAX;
     scan_pieces(s, m, s->offset);
     s->prelude.any = false;
-    s->prelude.has_pax = s->prelude.has_name = s->prelude.has_link = false;
+    s->prelude.has_pax = s->prelude.has_name = s->prelude.has_link = s->prelude.is_sparse = false;
     return 1;
 }
 
@@ -465,7 +546,7 @@ static int scan_header(struct tar_scan *s, const unsigned char *block, struct ta
     case 'K':
         return scan_long(s, offset, h.size, &s->prelude.has_link, &s->prelude.link, err);
     default:
-        return scan_member(s, offset, &h, m, err);
+        return scan_member(s, offset, block, &h, m, err);
     }
 }
 

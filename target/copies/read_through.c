@@ -24,6 +24,7 @@ struct through {
     struct bpipe *pipe;
     bool replied;
     bool gone; /* it is not there any more */
+    bool old;  /* the node does not know members */
 };
 
 static void through_free(struct through *h)
@@ -70,12 +71,22 @@ static void copy_header(void *ctx, const char *name, const char *value)
 bool read_through_is_gone(const struct version *wanted, int status, const char *sent)
 {
     struct version version;
-    if (status == 404 || wanted == NULL)
-        return status == 404;
+    if (status == 404)
+        return sent == NULL;
+    if (wanted == NULL)
+        return false;
     if (status != 200 && status != 206)
         return status >= 500;
     return sent == NULL || version_parse(sent, &version, NULL) != 0 ||
            version_compare(&version, wanted) != 0;
+}
+
+/* Its bytes are not wanted. */
+static void refuse_old(const struct through *h)
+{
+    struct error err;
+    error_set(&err, E_CANCELLED, "target '%s' is of a release that does not know members", h->node);
+    bpipe_cancel(h->pipe, &err);
 }
 
 /* In the data loop's thread; the request is parked. */
@@ -84,8 +95,14 @@ static void on_head(void *arg, const struct http_head *head)
     struct through *h = arg;
     h->gone = read_through_is_gone(h->call->read.compared ? &h->version : NULL, head->status,
                                    head->header(head, "Dfc-Version"));
+    h->old = object_call_wants_members(h->call) && head->status < 300 &&
+             head->header(head, ARCHIVE_HEADER) == NULL;
     if (h->gone)
         return;
+    if (h->old) {
+        refuse_old(h);
+        return;
+    }
     struct http_request *req = h->call->req;
     h->replied = true;
     head->each_header(head, copy_header, req);
@@ -110,6 +127,11 @@ static void ended(void *arg, struct http_result *r)
     struct error err = ERROR_INIT;
     if (!h->replied && h->gone && pool_submit(h->target->workers, serve_here, h, &err) == 0)
         return;
+    if (!h->replied && err.code == 0 && h->old)
+        error_set(&err, E_NOT_READY,
+                  "target '%s', which has the archive, is of a release that does "
+                  "not know members",
+                  h->node);
     if (!h->replied && err.code == 0)
         error_set(&err, E_NODE_UNREACHABLE, "target '%s' has it, and does not answer: %s", h->node,
                   r->err.message);

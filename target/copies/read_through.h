@@ -6,7 +6,10 @@
  * Where the other has it no more, it has been moved here meanwhile: then the call is served here.
  * So it is where owners were compared, and the other has another version by now, which not all of
  * them need know yet, or cannot read it.  A target of the previous release does not heed which
- * version it is asked for: what it sends says which it is. */
+ * version it is asked for: what it sends says which it is.
+ *
+ * A 404 that says which version it is of tells that the archive is there, and its member is not. A
+ * target of an earlier release does not know members, and sends the archive: that is refused. */
 #pragma once
 
 #include <stdbool.h>

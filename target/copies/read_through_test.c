@@ -27,7 +27,8 @@ static void only_the_version_that_was_compared_is_passed_on(void **unused)
         {NULL, 503, NULL, false},    {&wanted, 200, same, false}, {&wanted, 206, same, false},
         {&wanted, 200, other, true}, {&wanted, 206, other, true}, {&wanted, 200, NULL, true},
         {&wanted, 200, "?", true},   {&wanted, 304, NULL, false}, {&wanted, 416, NULL, false},
-        {&wanted, 404, NULL, true},  {&wanted, 503, other, true},
+        {&wanted, 404, NULL, true},  {&wanted, 503, other, true}, {NULL, 404, same, false},
+        {&wanted, 404, same, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(read_through_is_gone(rows[i].wanted, rows[i].status, rows[i].sent),

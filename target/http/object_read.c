@@ -15,10 +15,9 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "io/meter.h"
 #include "io/reader.h"
 #include "target/node/reply.h"
-#include "target/store/last_use.h"
+#include "target/archive/member_read.h"
 #include "target/node/call.h"
 #include "target/copies/copies.h"
 #include "target/cold/fresh.h"
@@ -26,6 +25,7 @@
 #include "target/format/ec_manifest.h"
 #include "target/slices/read.h"
 #include "target/node/miss.h"
+#include "target/node/read_count.h"
 #include "target/node/read_range.h"
 #include "target/copies/repair_wanted.h"
 #include "target/node/target.h"
@@ -284,18 +284,6 @@ static void reply_bytes(const struct object_call *call, const struct object *o,
     http_reply_file(call->req, range->status, o->fd, range->offset, range->length, reader);
 }
 
-static void count_read(const struct object_call *call, const struct read_range *range,
-                       const struct reader *reader)
-{
-    if (call->bucket->props.backend != NULL)
-        last_use_note(call->target->last_use, call->bucket->id, call->name);
-    bool get = http_method(call->req) == HTTP_GET;
-    meter_sent(reader_meter(reader), get ? range->length : 0);
-    metric_add(call->target->reads, get);
-    metric_add(call->target->reads_beside, call->read.beside);
-    metric_add(call->target->read_bytes, get ? range->length : 0);
-}
-
 /* Is it to be checked on its way out? */
 static bool is_verified(const struct object_call *call, const struct attr *a,
                         const struct read_range *range)
@@ -345,7 +333,7 @@ static void put_slices_head(const struct object_call *call, const struct attr *a
 static void reply_slices(struct object_call *call, const struct object *o,
                          const struct read_range *range, const struct reader *reader)
 {
-    count_read(call, range, reader);
+    object_read_count(call, range->length, reader);
     close(o->fd);
     ec_read_reply(call, o, range, put_slices_head);
 }
@@ -356,6 +344,10 @@ static int reply_object(struct object_call *call, const struct object *o, struct
 {
     const struct attr *a = &o->attr;
     char etag[OBJECT_ETAG_MAX];
+    if (object_call_wants_members(call)) {
+        member_read_reply(call, o, reader);
+        return 0;
+    }
     object_call_etag(call, a, etag);
     struct error err = ERROR_INIT;
     struct read_range range;
@@ -372,7 +364,7 @@ static int reply_object(struct object_call *call, const struct object *o, struct
         return 0;
     }
     if (code == 0 && is_verified_whole(call, a, &range)) {
-        count_read(call, &range, *reader);
+        object_read_count(call, range.length, *reader);
         return reply_checked(call, o, etag, *reader);
     }
     if (code == 0 || code == E_NOT_MODIFIED)
@@ -386,7 +378,7 @@ static int reply_object(struct object_call *call, const struct object *o, struct
         object_call_fail(call, "get", &err);
         return 0;
     }
-    count_read(call, &range, *reader);
+    object_read_count(call, range.length, *reader);
     if (is_verified(call, a, &range))
         reply_verified_stream(call, o, *reader);
     else
@@ -460,7 +452,7 @@ static void serve_here(struct object_call *call)
     }
     if (code == 0)
         code = check_wanted(call, &o, &err);
-    if (code == 0 && !call->read.holder)
+    if (code == 0 && (!call->read.holder || object_call_wants_members(call)))
         code = show(&o, &err);
     if (code == 0 && !is_validated_first(call, &o))
         code = reply_object(call, &o, &reader);

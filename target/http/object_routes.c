@@ -123,6 +123,13 @@ static void list_begin(struct http_request *req)
     {                     \
         "length", "bytes" \
     }
+#define OBJECT_MEMBERS                                                                  \
+    {"member", "name of a member: of the archive that the object is, this file alone"}, \
+        {"members", "list: a page of the archive's members, as JSON"},                  \
+        {"after", "with members: those behind this name"},                              \
+    {                                                                                   \
+        "limit", "with members: at most so many, 1 to 10000; default 1000"              \
+    }
 #define FROM_PROXY                                                                  \
     {"dfcb", "the bucket's id, from a proxy's redirect"},                           \
         {"dfcv", "the state version, from there"},                                  \
@@ -130,6 +137,8 @@ static void list_begin(struct http_request *req)
     {                                                                               \
         "dfcn", "with it: the new name that a rename may give"                      \
     }
+#define MEMBER_ERRORS \
+    "; not_an_archive member_not_found member_unreadable archive_damaged archive_limit"
 #define ADMISSION                                                                                 \
     "invalid_name bucket_not_found stale_map not_ready node_unreachable; 307 to the owner where " \
     "it is another target"
@@ -178,10 +187,11 @@ const struct http_route object_routes[] = {
      .right = RIGHT_NODE,
      .begin = object_hold_begin,
      .summary = "Reads an object that this target has, whether it owns it or not.",
-     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, FROM_PROXY),
      .body = "",
      .reply = "as of GET",
-     .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed corrupt"},
+     .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed "
+                         "corrupt" MEMBER_ERRORS},
     {.name = "object_hold_head",
      .method = HTTP_HEAD,
      .pattern = OBJECT_PATTERN,
@@ -189,23 +199,27 @@ const struct http_route object_routes[] = {
      .right = RIGHT_NODE,
      .begin = object_hold_begin,
      .summary = "The headers of GET without the bytes.",
-     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, FROM_PROXY),
      .body = "",
      .reply = "as GET, without a body",
-     .errors = ADMISSION "; object_not_found precondition_failed corrupt"},
+     .errors = ADMISSION "; object_not_found precondition_failed corrupt" MEMBER_ERRORS},
     {.name = "object_get",
      .method = HTTP_GET,
      .pattern = OBJECT_PATTERN,
      .nets = NET_PUBLIC,
      .right = RIGHT_READ,
      .begin = object_read_begin,
-     .summary = "Reads an object, or a range of it.",
-     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
+     .summary = "Reads an object, a range of it, or members of the archive that it is.",
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, FROM_PROXY),
      .body = "",
      .reply = "200 or 206 with the bytes; `ETag`, `Last-Modified`, `Dfc-Version`, "
               "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Md5` (buckets with etag md5; "
-              "`<MD5>-N`: uploaded in N parts), `Dfc-Meta-*`, `Dfc-Tags`; 304",
-     .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed corrupt"},
+              "`<MD5>-N`: uploaded in N parts), `Dfc-Meta-*`, `Dfc-Tags`; 304. Of a member "
+              "`Dfc-Archive: tar`, and no checksum; of members `{\"version\", \"count\", "
+              "\"members\": [{\"name\", \"type\", \"size\", \"offset\", \"modified\"}], "
+              "\"truncated\"}`",
+     .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed "
+                         "corrupt" MEMBER_ERRORS},
     {.name = "object_head",
      .method = HTTP_HEAD,
      .pattern = OBJECT_PATTERN,
@@ -213,10 +227,10 @@ const struct http_route object_routes[] = {
      .right = RIGHT_READ,
      .begin = object_read_begin,
      .summary = "The headers of GET without the bytes.",
-     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, FROM_PROXY),
      .body = "",
      .reply = "as GET, without a body",
-     .errors = ADMISSION "; object_not_found precondition_failed corrupt"},
+     .errors = ADMISSION "; object_not_found precondition_failed corrupt" MEMBER_ERRORS},
     {.name = "object_delete",
      .method = HTTP_DELETE,
      .pattern = OBJECT_PATTERN,

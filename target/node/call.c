@@ -74,6 +74,11 @@ bool object_call_is_read(const struct object_call *call)
     return !call->read.holder && (m == HTTP_GET || m == HTTP_HEAD);
 }
 
+bool object_call_wants_members(const struct object_call *call)
+{
+    return http_query(call->req, "member") != NULL || http_query(call->req, "members") != NULL;
+}
+
 enum admit_verdict object_call_admit(struct object_call *call)
 {
     struct admit_question q = {.state = call->state,

@@ -15,6 +15,7 @@ struct source;
 struct target;
 struct object_call;
 struct write_path;
+struct shard;
 
 enum { THROUGH_TRIES = 4 };
 
@@ -32,6 +33,9 @@ struct call_read {
     bool checked;        /* … and was */
     void (*here)(struct object_call *call); /* where it goes on that found it here after all */
     size_t miss_at;                         /* nothing was found: the next source (miss.h) */
+    struct shard *shard;                    /* a reference: the index that it waited for … */
+    unsigned shard_tries;                   /* … so often (archive/member_read.h) */
+    uint64_t member_offset, member_size;    /* of the member, in the archive */
 };
 
 /* What sends a PUT, and as what (put_spec.h). */
@@ -111,6 +115,8 @@ static inline bool object_call_is_copy(const struct object_call *call)
 }
 /* Is it a client's GET or HEAD? */
 bool object_call_is_read(const struct object_call *call);
+/* Does it ask for members of an archive, and not for the object? */
+bool object_call_wants_members(const struct object_call *call);
 /* Replies with a redirect to `owner`, by that state. */
 void object_call_redirect(const struct object_call *call, const struct cluster_state *s,
                           const struct bucket *bucket, const struct node *owner);

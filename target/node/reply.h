@@ -12,6 +12,8 @@ struct object_call;
 #define OBJECT_META_PREFIX "dfc-meta-"
 /* Beside the entity tag: the MD5 of the bytes, where there is one (ATTR_MD5). */
 #define OBJECT_MD5_HEADER "Dfc-Md5"
+/* With a member, or a list of members: the format of the archive. */
+#define ARCHIVE_HEADER "Dfc-Archive"
 
 /* Headers of user metadata that a client may send with one object: PUT refuses more.  Some clients
  * (Python's http.client) and targets of earlier builds read at most 100 headers.  An object of an

@@ -32,6 +32,7 @@
 #include "target/node/params.h"
 
 struct address_list;
+struct archives;
 struct auth;
 struct last_use;
 struct backend_endpoints;
@@ -117,6 +118,7 @@ struct target {
     struct cold *cold;                      /* reads from the backends of buckets */
     struct back *back;                      /* uploads to them what was written here */
     struct cold_fresh *fresh;               /* asks them whether what is here is theirs still */
+    struct archives *archives;              /* indexes of their members */
     struct last_use *last_use;              /* when objects of buckets with a backend were used */
     struct evictor *evictor;                /* makes room for them */
     struct xactions *xactions;              /* background jobs */

@@ -74,7 +74,7 @@ class Timeout(Error):
 _BY_STATUS: Dict[int, Type[Error]] = {
     304: NotModified, 400: Invalid, 401: Denied, 403: Denied, 404: NotFound, 405: Invalid,
     408: Timeout, 409: Conflict, 410: NotFound, 412: Precondition, 413: Invalid, 414: Invalid,
-    416: Invalid, 422: Corrupt, 429: Unreachable, 431: Invalid, 501: Invalid, 502: Unreachable,
+    415: Invalid, 416: Invalid, 422: Corrupt, 429: Unreachable, 431: Invalid, 501: Invalid, 502: Unreachable,
     503: Unreachable, 504: Timeout,
 }
 
