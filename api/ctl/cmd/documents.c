@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "api/ctl/interrupt.h"
-#include "api/ctl/landing.h"
+#include "api/ctl/files/landing.h"
 #include "api/ctl/restore_plan.h"
 #include "api/ctl/print/table.h"
 #include "common/backup.h"

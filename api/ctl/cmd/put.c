@@ -10,7 +10,7 @@
 #include "api/ctl/names/name.h"
 #include "api/ctl/parallel.h"
 #include "api/ctl/tally.h"
-#include "api/ctl/walk.h"
+#include "api/ctl/files/walk.h"
 #include "api/ctl/workers.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"

@@ -1,4 +1,4 @@
-#include "api/ctl/walk.h"
+#include "api/ctl/files/walk.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "api/ctl/landing.h"
+#include "api/ctl/files/landing.h"
 
 #include <errno.h>
 #include <fcntl.h>
