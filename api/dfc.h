@@ -225,6 +225,10 @@ struct dfc_get_options {
     uint64_t memory_limit;     /* of dfc_get_memory(), bytes; 0: 1 GiB */
     dfc_progress *progress;
     void *progress_context;
+    /* The version that is read is known, and no byte of it has been written: 0, or -1 ends the call
+     * with DFC_LOCAL.  Again where the read begins anew.  NULL: nothing to do. */
+    int (*begin)(void *context, const struct dfc_object_info *info);
+    void *begin_context;
 };
 
 /* Where bytes go. */

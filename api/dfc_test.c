@@ -180,6 +180,43 @@ static void metadata_and_progress(void **state)
 
 /* ---- reading ---- */
 
+struct begun {
+    unsigned times;
+    uint64_t size;
+    int answer;
+};
+
+static int note_begin(void *context, const struct dfc_object_info *info)
+{
+    struct begun *b = context;
+    b->times++;
+    b->size = info->size;
+    return b->answer;
+}
+
+static void told_before_the_first_byte(void **state)
+{
+    (void)state;
+    struct begun b = {0};
+    void *got = NULL;
+    size_t size;
+    unsigned char *data = bytes_of(300000, 1);
+    struct dfc_get_options options = {.begin = note_begin, .begin_context = &b};
+    put("k", data, 300000);
+    mock_plan("[{\"at\": \"target\", \"method\": \"GET\", \"do\": \"cut\", \"bytes\": 1000}]");
+    assert_int_equal(dfc_get_memory(client, "b", "k", &options, &got, &size, NULL, &err), DFC_OK);
+    assert_true(b.times == 1 && b.size == 300000);
+    dfc_free(got);
+    mock_plan("[{\"at\": \"target\", \"method\": \"GET\", \"do\": \"corrupt\"}]");
+    assert_int_equal(dfc_get_memory(client, "b", "k", &options, &got, &size, NULL, &err), DFC_OK);
+    assert_int_equal(b.times, 3); /* it began anew */
+    dfc_free(got);
+    b.answer = -1;
+    assert_int_equal(dfc_get_memory(client, "b", "k", &options, &got, &size, NULL, &err),
+                     DFC_LOCAL);
+    free(data);
+}
+
 static void ranges(void **state)
 {
     (void)state;
@@ -473,6 +510,7 @@ int main(void)
         EACH(a_source_that_breaks_stores_nothing),
         EACH(a_source_that_rewinds_is_put_again),
         EACH(metadata_and_progress),
+        EACH(told_before_the_first_byte),
         EACH(ranges),
         EACH(conditions),
         EACH(memory_has_a_limit),

@@ -162,6 +162,17 @@ static void begin_checksum(struct download *d)
     d->sum = checksum_new(type);
 }
 
+static int download_tell(const struct download *d, struct dfc_error *err)
+{
+    const struct dfc_get_options *o = d->options;
+    errno = 0;
+    if (o->begin == NULL || o->begin(o->begin_context, d->info) == 0)
+        return DFC_OK;
+    if (errno != 0)
+        return failure_errno(err, errno, "begin to read");
+    return failure_set(err, DFC_LOCAL, E_IO, "the read was refused when it began");
+}
+
 static int download_begin(void *context, const struct reply *r, struct dfc_error *err)
 {
     struct download *d = context;
@@ -173,7 +184,7 @@ static int download_begin(void *context, const struct reply *r, struct dfc_error
     d->begun = true;
     d->info = info_from_headers(&r->headers);
     begin_checksum(d);
-    return DFC_OK;
+    return download_tell(d, err);
 }
 
 static int download_write(void *context, const void *data, size_t size, struct dfc_error *err)

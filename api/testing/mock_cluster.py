@@ -22,6 +22,7 @@ A step of a plan applies to the first request that matches (`at`: proxy or targe
     act      do what was asked, then close without a reply
     cut      send only `bytes` bytes of the body, then close; with `change` the object is
              replaced by those bytes afterwards
+    hold     send only `bytes` bytes of the body, then nothing until the mock is closed
     corrupt  flip a bit of the body
     stall    wait `seconds` before the reply (the wait ends early when the mock is closed)
     garbage  reply with a body that is not JSON
@@ -107,6 +108,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         if cut is not None:
             self.wfile.write(body[:cut])
+            if self.step["do"] == "hold":
+                self.wfile.flush()
+                self.mock.closing.wait()
             self.hang_up()
             return
         self.wfile.write(body)
@@ -408,7 +412,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             headers["Content-Length"] = str(len(data))
         if self.step["do"] == "corrupt":
             data = bytes([data[0] ^ 1]) + data[1:]
-        cut = self.step["bytes"] if self.step["do"] == "cut" else None
+        cut = self.step["bytes"] if self.step["do"] in ("cut", "hold") else None
         self.send(status, data, headers, cut)
         if "change" in self.step:
             objects[key] = Object(self.step["change"].encode())

@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 import time
 
-from lib import check, equal, main, wait_for
+from lib import BUILD, check, equal, main, size_of, wait_for
 
 OK, FAILED, USAGE, NOT_FOUND, NOTHING, UNREACHABLE, PARTIAL = 0, 1, 2, 3, 4, 5, 6
 
@@ -259,6 +259,42 @@ def test_one_object(c):
     run(c, "get", "b/nothing", "-", status=NOT_FOUND)
     run(c, "get", "nobucket/x", "-", status=NOT_FOUND)
     run(c, "object", "put", "-", "b/s.bin", "--if-absent", input="x", status=FAILED)
+
+
+def part_size(directory):
+    names = [n for n in os.listdir(directory)
+             if n.startswith(".dfc-part-") and not n.endswith(".note")]
+    return size_of(os.path.join(directory, names[0])) if names else 0
+
+
+def killed_get(c, path, name, size):
+    """A get that is killed in its middle; the size of the part that it leaves."""
+    words = [os.path.join(BUILD, "dfcctl"), "get", name, path]
+    directory = os.path.dirname(path)
+    for _ in range(100):
+        with subprocess.Popen(words, env=c.dfcctl_environment(), stdout=subprocess.DEVNULL) as p:
+            while p.poll() is None and part_size(directory) < size // 4:
+                pass
+            p.kill()
+        if part_size(directory) > 0:
+            return part_size(directory)
+        os.remove(path)
+    raise AssertionError("no get was killed in its middle")
+
+
+def test_a_get_that_is_killed(c):
+    data = random.Random(2).randbytes(32 << 20)
+    c.put("b", "big", data)
+    with tempfile.TemporaryDirectory(prefix="dfc-test-") as d:
+        path = os.path.join(d, "big")
+        had = killed_get(c, path, "b/big", len(data))
+        equal(run_json(c, "get", "b/big", path)["resumed"], had, "bytes that were not sent again")
+        check(read_tree(d) == {"big": data}, "the file")
+        had = killed_get(c, path, "b/big", len(data))
+        c.put("b", "big", data[::-1])
+        equal(run_json(c, "get", "b/big", path)["resumed"], 0, "of another version")
+        check(read_tree(d) == {"big": data[::-1]}, "the file of the new version")
+    run(c, "rm", "b/big")
 
 
 def make_tree(top):

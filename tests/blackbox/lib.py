@@ -501,14 +501,17 @@ class Cluster:
 
         return wait_for(reached, f"end of {job_id}", seconds)
 
-    def dfcctl(self, *args, env=None, **options):
-        """Runs dfcctl against this cluster; returns the CompletedProcess."""
-        full = {**os.environ, "DFC_ENDPOINT": self.endpoint,
+    def dfcctl_environment(self):
+        return {**os.environ, "DFC_ENDPOINT": self.endpoint,
                 "XDG_CACHE_HOME": os.path.join(self.dir, "cache"),
                 "DFC_CLUSTER_KEY_FILE": self.key_file if self.member else "",
-                "DFC_CA_FILE": self.ca_file() if self.http.context else "", **(env or {})}
+                "DFC_CA_FILE": self.ca_file() if self.http.context else ""}
+
+    def dfcctl(self, *args, env=None, **options):
+        """Runs dfcctl against this cluster; returns the CompletedProcess."""
         options.setdefault("text", True)
-        return subprocess.run([os.path.join(BUILD, "dfcctl"), *map(str, args)], env=full,
+        return subprocess.run([os.path.join(BUILD, "dfcctl"), *map(str, args)],
+                              env={**self.dfcctl_environment(), **(env or {})},
                               capture_output=True, check=False, timeout=WAIT_SECONDS, **options)
 
     # The end.

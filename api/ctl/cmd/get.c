@@ -10,6 +10,7 @@
 #include "api/ctl/get_flags.h"
 #include "api/ctl/names/glob.h"
 #include "api/ctl/interrupt.h"
+#include "api/ctl/files/fetch.h"
 #include "api/ctl/files/landing.h"
 #include "api/ctl/names/name.h"
 #include "api/ctl/parallel.h"
@@ -22,22 +23,13 @@
 /* ---- one object ---- */
 
 static int fetch(struct ctl *ctl, const struct object_name *from, struct landing *l,
-                 const struct dfc_get_options *flags, struct progress_part *part,
+                 const struct dfc_get_options *flags, struct progress_part *part, uint64_t *resumed,
                  struct dfc_error *err)
 {
-    struct error e = ERROR_INIT;
     struct dfc_get_options options = *flags;
     options.progress = progress_part_moved;
     options.progress_context = part;
-    int rc = dfc_get_fd(ctl->client, from->bucket, from->key, l->fd, &options, NULL, err);
-    if (rc != DFC_OK)
-        return rc;
-    if (landing_commit(l, &e) == 0)
-        return DFC_OK;
-    *err = (struct dfc_error){.result = DFC_LOCAL};
-    snprintf(err->code, sizeof err->code, "%s", error_name(e.code));
-    snprintf(err->message, sizeof err->message, "%s", e.message);
-    return DFC_LOCAL;
+    return fetch_object(ctl->client, from->bucket, from->key, l, &options, resumed, err);
 }
 
 static int fail_get(const struct ctl *ctl, const struct object_name *from, struct dfc_error *err)
@@ -57,13 +49,17 @@ static int get_to_stdout(struct ctl *ctl, const struct object_name *from,
     return fail_get(ctl, from, &err);
 }
 
-static void print_fetched(struct ctl *ctl, const char *path)
+static void print_fetched(struct ctl *ctl, const char *path, uint64_t resumed)
 {
-    char text[24];
+    char text[24], had[24];
     struct stat st;
     uint64_t size = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
     if (ctl->json)
-        ctl_print_json(ctl, json_pack("{s:s, s:I}", "path", path, "size", (json_int_t)size));
+        ctl_print_json(ctl, json_pack("{s:s, s:I, s:I}", "path", path, "size", (json_int_t)size,
+                                      "resumed", (json_int_t)resumed));
+    else if (resumed > 0)
+        ctl_say(ctl, "%s  %s, %s of them from an earlier run", path, ctl_size(ctl, size, text),
+                ctl_size(ctl, resumed, had));
     else
         ctl_say(ctl, "%s  %s", path, ctl_size(ctl, size, text));
 }
@@ -77,13 +73,14 @@ static int get_to_path(struct ctl *ctl, const struct object_name *from, const ch
     struct landing l = LANDING_INIT;
     if (landing_open_path(&l, path, &e) != 0)
         return ctl_fail_common(ctl, &e, e.code == E_INVALID ? EXIT_USAGE : EXIT_FAILED);
+    uint64_t resumed = 0;
     struct progress *bar = progress_new(ctl, "get");
     struct progress_part part = {.all = bar, .alone = true};
-    int rc = fetch(ctl, from, &l, flags, &part, &err);
+    int rc = fetch(ctl, from, &l, flags, &part, &resumed, &err);
     progress_free(bar);
     if (rc != DFC_OK)
         return fail_get(ctl, from, &err);
-    print_fetched(ctl, path);
+    print_fetched(ctl, path, resumed);
     return EXIT_OK;
 }
 
@@ -145,7 +142,7 @@ static void get_item_fetch(struct get_many *m, const struct get_item *item)
     struct landing l = LANDING_INIT;
     if (name_check_local(below, &e) != 0 || landing_open_below(&l, m->root, below, &e) != 0)
         tally_fail_common(m->tally, item->key, &e);
-    else if (fetch(m->ctl, &from, &l, m->flags, &part, &err) != DFC_OK)
+    else if (fetch(m->ctl, &from, &l, m->flags, &part, NULL, &err) != DFC_OK)
         tally_fail(m->tally, item->key, &err);
     else
         tally_done(m->tally, item->size);

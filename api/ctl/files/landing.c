@@ -102,7 +102,7 @@ void landing_done(struct landing *l)
 {
     if (l->fd >= 0)
         close(l->fd);
-    if (l->temporary != NULL)
+    if (l->temporary != NULL && !l->keep)
         unlinkat(l->directory, l->temporary, 0);
     if (l->directory >= 0)
         close(l->directory);

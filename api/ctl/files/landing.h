@@ -5,6 +5,8 @@
  * written outside of it. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "common/error.h"
 
 struct landing {
@@ -12,6 +14,7 @@ struct landing {
     int directory; /* of the file; -1 where it is written in place (a device, a pipe) */
     char *leaf;
     char *temporary;
+    bool keep; /* the temporary stays where it is not committed (part.h) */
 };
 
 #define LANDING_INIT ((struct landing){.fd = -1, .directory = -1})
