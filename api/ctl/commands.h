@@ -3,6 +3,7 @@
 
 #include "api/ctl/args.h"
 #include "api/ctl/ctl.h"
+#include "api/ctl/names/name.h"
 
 int cluster_status(struct ctl *ctl, const struct args *args);
 
@@ -46,6 +47,9 @@ int object_cp(struct ctl *ctl, const struct args *args);
 /* cp of BUCKET/PATTERN; value: the request but for its names. */
 int object_cp_pattern(struct ctl *ctl, const struct args *args, const char *bucket,
                       const char *pattern, json_t *value);
+/* cp to a key, or --recursive; both names are changed. */
+int object_cp_stream(struct ctl *ctl, const struct args *args, struct object_name *from,
+                     struct object_name *to);
 int object_head(struct ctl *ctl, const struct args *args);
 int object_show(struct ctl *ctl, const struct args *args);
 int object_url(struct ctl *ctl, const struct args *args);

@@ -222,7 +222,7 @@ def test_exit_codes_tell_a_wrong_request_from_a_failed_job(c):
     done = run(c, *words, "--prefix", "s-", "--algorithm", "content", status=USAGE)
     check("algorithm.extension" in done.stderr and "--extension" in done.stderr, done.stderr)
     run(c, *words, "--prefix", "s-", "--wrong", status=USAGE)
-    run(c, "cp", "codes/s-0.tar", "codes/other", status=USAGE)
+    run(c, "cp", "codes/s-0.tar", "codes/s-0.tar", status=USAGE)
     done = run(c, "job", "ls", "--kind", "sorts", status=USAGE)
     check("'sorts' is no kind of job: use one of sort, delete, copy" in done.stderr, done.stderr)
     check("srt-" in run(c, "job", "ls", "--kind", "sort").stdout, "a kind of job")
@@ -366,6 +366,21 @@ def test_usage(c):
     equal(rows["trees"], (len(c.names("trees")), doc["bytes"]), "the total")
     check("trees" in run(c, "du").stdout and "(all)" in run(c, "du").stdout, "du of all buckets")
     run(c, "du", "trees/none", status=NOTHING)
+
+
+def test_copies_by_key(c):
+    data = random.Random(3).randbytes(9 << 20)
+    run(c, "bucket", "create", "sums", "--checksum", "md5")
+    c.put("b", "first", data, headers={"Dfc-Meta-Colour": "blue"})
+    run(c, "cp", "b/first", "sums/x/second")
+    check(c.get("sums", "x/second").body == data, "the copy")
+    check("blue" in json.dumps(run_json(c, "object", "head", "sums/x/second")), "its metadata")
+    done = run_json(c, "cp", "-r", "trees/x", "sums/again")
+    equal((done["done"], done["failed"]), (len(c.names("trees", prefix="x/")), []), "copies")
+    equal([n[len("again/"):] for n in c.names("sums", prefix="again/")],
+          [n[len("x/"):] for n in c.names("trees", prefix="x/")], "names")
+    for name in ("b/first", "sums/x/second"):
+        run(c, "rm", name)
 
 
 def test_disks(c):

@@ -153,9 +153,8 @@ static int put_destination(struct ctl *ctl, const struct args *args, json_t *val
         return code;
     if (strchr(args->words[1], '/') != NULL)
         return ctl_usage(ctl,
-                         "'%s' is not a bucket: cp copies into a bucket, under the same names "
-                         "(mv renames an object; --prepend begins the copies' names; put stores "
-                         "files)",
+                         "'%s' is not a bucket: a job copies into a bucket, under the same names "
+                         "(--prepend begins the copies' names)",
                          args->words[1]);
     return put_text(value, "to", args->words[1], &e) != 0 ? fail_flags(ctl, &e) : EXIT_OK;
 }
@@ -208,7 +207,14 @@ int object_cp(struct ctl *ctl, const struct args *args)
     _cleanup_json_ json_t *value = json_object();
     _cleanup_(object_name_done)
     struct object_name n = {0};
-    if (object_name_parse(args->words[0], &n, &e) != 0 || put_flags(value, args, &e) != 0)
+    _cleanup_(object_name_done)
+    struct object_name to = {0};
+    if (object_name_parse(args->words[0], &n, &e) != 0 ||
+        object_name_parse(args->words[1], &to, &e) != 0)
+        return fail_flags(ctl, &e);
+    if (to.key[0] != '\0' || args->given[F_recursive])
+        return object_cp_stream(ctl, args, &n, &to);
+    if (put_flags(value, args, &e) != 0)
         return fail_flags(ctl, &e);
     bool chosen = args->given[F_template] || args->given[F_prefix] || args->given[F_list];
     if (chosen == (n.key[0] != '\0'))

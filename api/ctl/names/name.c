@@ -35,6 +35,23 @@ void name_note_pattern(const char *key, struct dfc_error *err)
                  "; this command takes no patterns (ls, get, rm and cp do)");
 }
 
+void object_name_make_prefix(struct object_name *n)
+{
+    struct buf key = BUF_INIT;
+    buf_puts(&key, "");
+    if (n->key[0] != '\0')
+        name_join(&key, n->key, "");
+    free(n->key);
+    n->key = buf_steal(&key);
+}
+
+bool names_overlap(const struct object_name *a, const struct object_name *b)
+{
+    size_t a_len = strlen(a->key), b_len = strlen(b->key);
+    return strcmp(a->bucket, b->bucket) == 0 &&
+           strncmp(a->key, b->key, a_len < b_len ? a_len : b_len) == 0;
+}
+
 const char *name_base(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -25,5 +25,10 @@ const char *name_base(const char *path);
 /* May the key become a path below a directory?  See path_flaw(). */
 int name_check_local(const char *key, struct error *err);
 
+/* The key becomes a prefix: empty, or with a slash at its end. */
+void object_name_make_prefix(struct object_name *n);
+/* Of two prefixes: a name below one is below the other, too. */
+bool names_overlap(const struct object_name *a, const struct object_name *b);
+
 /* Append prefix, a slash where the prefix has none at its end, and rest. */
 void name_join(struct buf *out, const char *prefix, const char *rest);

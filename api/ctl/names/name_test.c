@@ -79,9 +79,34 @@ static void what_looks_like_a_pattern(void **state)
     }
 }
 
+static void prefixes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool overlap;
+    } rows[] = {
+        {"b", "b", true},          {"b/x", "b", true},    {"b/x", "b/x/y", true},
+        {"b/x/", "b/x", true},     {"b/x", "c/x", false}, {"b/x", "b/xx", false},
+        {"b/x/z", "b/x/y", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct object_name a, b;
+        assert_int_equal(object_name_parse(rows[i].a, &a, NULL), 0);
+        assert_int_equal(object_name_parse(rows[i].b, &b, NULL), 0);
+        object_name_make_prefix(&a);
+        object_name_make_prefix(&b);
+        assert_int_equal(names_overlap(&a, &b), rows[i].overlap);
+        assert_int_equal(names_overlap(&b, &a), rows[i].overlap);
+        object_name_done(&a);
+        object_name_done(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prefixes),
         cmocka_unit_test(names),
         cmocka_unit_test(paths_stay_below),
         cmocka_unit_test(parts),
