@@ -29,6 +29,8 @@ static const struct flag_help of_sort_local[] = {
 static const struct flag_help of_put[] = {{F_recursive, "directories are stored whole in any case"},
                                           {F_if_absent, "leave objects that exist as they are"},
                                           {F_END, NULL}};
+static const struct flag_help of_sync[] = {
+    {F_dry_run, "print what would be sent and removed, and do nothing"}, {F_END, NULL}};
 static const struct flag_help of_prefetch[] = {
     {F_parallel, "transfers at once on each target (default: its parameter prefetch_parallel)"},
     {F_END, NULL}};

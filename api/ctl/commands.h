@@ -52,6 +52,7 @@ int object_cp_stream(struct ctl *ctl, const struct args *args, struct object_nam
                      struct object_name *to);
 int object_head(struct ctl *ctl, const struct args *args);
 int object_show(struct ctl *ctl, const struct args *args);
+int object_sync(struct ctl *ctl, const struct args *args);
 int object_url(struct ctl *ctl, const struct args *args);
 int object_cat(struct ctl *ctl, const struct args *args);
 

@@ -17,6 +17,8 @@ struct tally {
     uint64_t failed;
     uint64_t skipped;
     uint64_t kept;
+    uint64_t removed;
+    const char *kept_words;
     json_t *list;
     int code; /* of the failures, if it is one; else EXIT_PARTIAL */
 };
@@ -26,6 +28,7 @@ struct tally *tally_new(const struct ctl *ctl, const char *verb, struct progress
     struct tally *t = xcalloc(1, sizeof *t);
     t->ctl = ctl;
     t->verb = verb;
+    t->kept_words = "existed already";
     t->progress = progress;
     t->list = json_array();
     pthread_mutex_init(&t->lock, NULL);
@@ -100,6 +103,18 @@ void tally_kept(struct tally *t)
     pthread_mutex_unlock(&t->lock);
 }
 
+void tally_removed(struct tally *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->removed++;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void tally_name_kept(struct tally *t, const char *words)
+{
+    t->kept_words = words;
+}
+
 uint64_t tally_count(struct tally *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -111,7 +126,7 @@ uint64_t tally_count(struct tally *t)
 bool tally_hopeless(struct tally *t)
 {
     pthread_mutex_lock(&t->lock);
-    bool hopeless = t->done + t->kept == 0 && t->failed > TALLY_HOPELESS;
+    bool hopeless = t->done + t->kept + t->removed == 0 && t->failed > TALLY_HOPELESS;
     pthread_mutex_unlock(&t->lock);
     return hopeless || interrupted();
 }
@@ -129,7 +144,7 @@ static int tally_code(const struct tally *t)
         return EXIT_INTERRUPTED;
     if (t->failed == 0)
         return EXIT_OK;
-    return t->done + t->kept == 0 ? t->code : EXIT_PARTIAL;
+    return t->done + t->kept + t->removed == 0 ? t->code : EXIT_PARTIAL;
 }
 
 static void tally_print(const struct tally *t)
@@ -137,10 +152,11 @@ static void tally_print(const struct tally *t)
     char size[24];
     if (t->ctl->json) {
         ctl_print_json(t->ctl,
-                       json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:O}", "action", t->verb, "done",
-                                 (json_int_t)t->done, "bytes", (json_int_t)t->bytes, "existed",
-                                 (json_int_t)t->kept, "failed_count", (json_int_t)t->failed,
-                                 "not_tried", (json_int_t)t->skipped, "failed", t->list));
+                       json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "action", t->verb,
+                                 "done", (json_int_t)t->done, "bytes", (json_int_t)t->bytes,
+                                 "existed", (json_int_t)t->kept, "removed", (json_int_t)t->removed,
+                                 "failed_count", (json_int_t)t->failed, "not_tried",
+                                 (json_int_t)t->skipped, "failed", t->list));
         return;
     }
     _cleanup_(buf_done)
@@ -148,7 +164,10 @@ static void tally_print(const struct tally *t)
     const struct {
         uint64_t count;
         const char *what;
-    } rest[] = {{t->kept, "existed already"}, {t->failed, "failed"}, {t->skipped, "not tried"}};
+    } rest[] = {{t->kept, t->kept_words},
+                {t->removed, "removed"},
+                {t->failed, "failed"},
+                {t->skipped, "not tried"}};
     buf_printf(&text, "%s: %llu done", t->verb, (unsigned long long)t->done);
     if (t->bytes > 0)
         buf_printf(&text, " (%s)", ctl_size(t->ctl, t->bytes, size));

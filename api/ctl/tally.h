@@ -21,6 +21,9 @@ void tally_done(struct tally *t, uint64_t bytes);
 void tally_fail(struct tally *t, const char *name, const struct dfc_error *err);
 void tally_fail_common(struct tally *t, const char *name, const struct error *err);
 void tally_kept(struct tally *t); /* it exists already, and was to be left alone */
+void tally_removed(struct tally *t);
+/* Other words than "existed already", for people. */
+void tally_name_kept(struct tally *t, const char *words);
 /* A prefix or directory has nothing: a failure of its own kind (EXIT_NOTHING). */
 void tally_nothing(struct tally *t, const char *name, const char *why);
 void tally_matched(struct tally *t, const char *name, uint64_t count); /* says so */

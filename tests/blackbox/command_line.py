@@ -383,6 +383,35 @@ def test_copies_by_key(c):
         run(c, "rm", name)
 
 
+def test_sync(c):
+    def counts(*words, status=OK):
+        doc = run_json(c, "sync", *words, status=status)
+        return doc["done"], doc["existed"], doc["removed"], doc["failed_count"]
+
+    run(c, "bucket", "create", "synced")
+    run(c, "bucket", "create", "plain", "--checksum", "none")
+    with tempfile.TemporaryDirectory(prefix="dfc-test-") as d:
+        source, back = os.path.join(d, "in"), os.path.join(d, "back")
+        tree = make_tree(source)
+        n = len(tree)
+        equal(counts(source, "dfc://synced/x"), (n, 0, 0, 0), "up")
+        equal(counts(source, "dfc://synced/x"), (0, n, 0, 0), "up again")
+        equal(counts("dfc://synced/x", back), (n, 0, 0, 0), "down")
+        equal(counts("dfc://synced/x", back, "--quick"), (0, n, 0, 0), "down again")
+        check(read_tree(back) == tree, "the tree")
+        equal(counts("dfc://synced/x", "dfc://plain/y"), (n, 0, 0, 0), "across")
+        equal(counts("dfc://synced/x", "dfc://plain/y"), (0, n, 0, 0), "across again")
+        equal(counts("dfc://plain/y", back), (n, 0, 0, 0), "down without checksums")
+        equal(counts("dfc://plain/y", back), (0, n, 0, 0), "and again, by times")
+        os.remove(os.path.join(source, "a.txt"))
+        with open(os.path.join(source, "empty"), "w", encoding="utf-8") as f:
+            f.write("no more")
+        equal(counts(source, "dfc://synced/x", "--delete", "--yes"), (1, n - 2, 1, 0), "changes")
+        equal(counts("dfc://synced/x", back, "--delete", "--yes"), (1, n - 2, 1, 0), "changes here")
+        check(read_tree(back) == read_tree(source), "both are the same")
+    run(c, "sync", "dfc://synced/none", d, status=NOTHING)
+
+
 def test_disks(c):
     doc = run_json(c, "df")
     equal([n["id"] for n in doc["nodes"]], ["t1", "t2"], "targets")

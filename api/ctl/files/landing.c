@@ -25,17 +25,22 @@ static int open_temporary(struct landing *l, struct error *err)
 }
 
 /* One directory deeper; the previous descriptor is closed. */
-static int descend(int *directory, const char *name, const char *key, struct error *err)
+static int enter(int *directory, const char *name, const char *key, struct error *err)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    if (mkdirat(*directory, name, 0777) != 0 && errno != EEXIST)
-        return error_errno(err, errno, "make directory '%s' of '%s'", name, key);
     int next = openat(*directory, name, flags);
     if (next < 0)
         return error_errno(err, errno, "enter directory '%s' of '%s'", name, key);
     close(*directory);
     *directory = next;
     return 0;
+}
+
+static int descend(int *directory, const char *name, const char *key, struct error *err)
+{
+    if (mkdirat(*directory, name, 0777) != 0 && errno != EEXIST)
+        return error_errno(err, errno, "make directory '%s' of '%s'", name, key);
+    return enter(directory, name, key, err);
 }
 
 int landing_open_below(struct landing *l, int root, const char *key, struct error *err)
@@ -85,8 +90,65 @@ int landing_open_path(struct landing *l, const char *path, struct error *err)
     return open_temporary(l, err);
 }
 
+/* The directory that has the last part of the key. */
+static int open_parent(int root, const char *key, int *directory, struct error *err)
+{
+    _cleanup_close_ int at = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const char *part = key;
+    if (at < 0)
+        return error_errno(err, errno, "open the directory");
+    for (const char *slash; (slash = strchr(part, '/')) != NULL; part = slash + 1) {
+        _cleanup_free_ char *name = xstrndup(part, (size_t)(slash - part));
+        int rc = enter(&at, name, key, err);
+        if (rc != 0)
+            return rc;
+    }
+    *directory = steal_fd(&at);
+    return 0;
+}
+
+/* flags: of unlinkat(2). */
+static int remove_entry(int root, const char *key, int flags, struct error *err)
+{
+    _cleanup_close_ int directory = -1;
+    const char *slash = strrchr(key, '/');
+    int rc = open_parent(root, key, &directory, err);
+    if (rc != 0)
+        return rc;
+    if (unlinkat(directory, slash != NULL ? slash + 1 : key, flags) == 0 || errno == ENOENT)
+        return 0;
+    return error_errno(err, errno, "remove '%s'", key);
+}
+
+int landing_remove_below(int root, const char *key, struct error *err)
+{
+    return remove_entry(root, key, 0, err);
+}
+
+void landing_prune_below(int root, const char *directory)
+{
+    _cleanup_free_ char *path = xstrdup(directory);
+    while (remove_entry(root, path, AT_REMOVEDIR, NULL) == 0) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL)
+            return;
+        *slash = '\0';
+    }
+}
+
+/* Without its time the file is right all the same: the next sync reads it. */
+static void set_time(const struct landing *l)
+{
+    const struct timespec time = {.tv_sec = l->modified_ms / 1000,
+                                  .tv_nsec = l->modified_ms % 1000 * 1000000};
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, time};
+    if (l->modified_ms != 0)
+        futimens(l->fd, times);
+}
+
 int landing_commit(struct landing *l, struct error *err)
 {
+    set_time(l);
     int fd = steal_fd(&l->fd);
     if (close(fd) != 0 && errno != EINTR)
         return error_errno(err, errno, "write '%s'", l->leaf != NULL ? l->leaf : "the file");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/error.h"
 
@@ -14,7 +15,8 @@ struct landing {
     int directory; /* of the file; -1 where it is written in place (a device, a pipe) */
     char *leaf;
     char *temporary;
-    bool keep; /* the temporary stays where it is not committed (part.h) */
+    int64_t modified_ms; /* the file's time, unless 0 */
+    bool keep;           /* the temporary stays where it is not committed (part.h) */
 };
 
 #define LANDING_INIT ((struct landing){.fd = -1, .directory = -1})
@@ -23,5 +25,9 @@ struct landing {
 int landing_open_below(struct landing *l, int root, const char *key, struct error *err);
 /* Any path: links are followed, and what exists and is no file is written to directly. */
 int landing_open_path(struct landing *l, const char *path, struct error *err);
+int landing_remove_below(int root, const char *key, struct error *err); /* one file */
+/* Removes a directory below the root, and those above it, as far as they are empty.  No file may
+ * be about to land in them. */
+void landing_prune_below(int root, const char *directory);
 int landing_commit(struct landing *l, struct error *err);
 void landing_done(struct landing *l); /* removes what was not committed */
