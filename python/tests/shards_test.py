@@ -2,10 +2,15 @@
 """Samples of shards: each exactly once over all consumers, and resumed at every sample."""
 
 import collections
+import gzip
 import io
 import json
+import os
+import random
+import signal
 import tarfile
 import threading
+import time
 import unittest
 
 import frame  # noqa: F401
@@ -73,12 +78,28 @@ class ShardsTest(unittest.TestCase):
 
     def test_shards_that_cannot_be_read(self):
         whole = tar([("a.jpg", b"x" * 3000), ("b.jpg", b"y" * 3000)])
-        for text in (whole[:5000], b"no archive" * 100):
+        cut = tar([("a.jpg", b"x" * 3000)])[:3584]  # where a member ends: nothing else tells
+        for text in (whole[:5000], b"no archive" * 100, cut, gzip.compress(cut)):
             with self.assertRaisesRegex(dfc.Corrupt, "the shard 's'"):
                 list(samples(io.BytesIO(text), "s"))
         self.bucket.objects["s03.tar"] = whole[:5000]
         with self.assertRaisesRegex(dfc.Corrupt, "s03.tar"):
             keys(self.reader())
+
+    def test_damage_has_one_error(self):
+        members = [("a/1.jpg", b"J" * 700), ("n" * 200 + ".bin", b"B" * 100), ("\u00e9.txt", b"")]
+        whole = [tar(members, mode) for mode in ("w", "w:gz", "w:bz2", "w:xz")]
+        draw = random.Random(11)
+        for _ in range(3000):
+            text = bytearray(draw.choice(whole))
+            for _ in range(draw.randrange(1, 4)):
+                text[draw.randrange(len(text))] = draw.randrange(256)
+            if draw.random() < 0.2:
+                del text[draw.randrange(len(text)):]
+            try:
+                list(samples(io.BytesIO(bytes(text))))
+            except dfc.Corrupt:
+                pass
 
     def test_a_shard_is_read_to_its_end(self):
         """Behind the archive's own end, so that its checksum is compared."""
@@ -146,10 +167,16 @@ class ShardsTest(unittest.TestCase):
     def test_states_that_do_not_fit(self):
         state = self.reader(consumer=0, consumers=2).state()
         for options in ({"consumer": 1, "consumers": 2}, {}, {"seed": 9, "consumers": 2},
-                        {"consumers": 2, "window": 3}):
+                        {"consumers": 2, "window": 3}, {"consumers": 2, "shuffle": False}):
             with self.assertRaises(dfc.Invalid):
                 self.reader(**options).restore(state)
-        for states in ([], [state], [state, state]):
+        for wrong in ({}, {"seed": 0, "done": []}):
+            with self.assertRaises(dfc.Invalid):
+                self.reader(consumers=2).restore(wrong)
+        with self.assertRaisesRegex(dfc.Invalid, "shards that it was made with"):
+            ShardReader(self.bucket, "s{00..10}.tar", consumers=2).restore(state)
+        one = self.reader(consumer=1, consumers=2, shuffle=False).state()
+        for states in ([], [state], [state, state], [state, one], [state, state, one]):
             with self.assertRaises(dfc.Invalid):
                 merge(states)
 
@@ -171,11 +198,68 @@ class ShardsTest(unittest.TestCase):
             iterator.close()
         self.assertEqual(threading.active_count(), before)
 
+    def test_an_iteration_that_is_dropped_during_a_long_read(self):
+        """It does not wait for a node that is silent."""
+        wait, bucket = threading.Event(), self.bucket
+
+        class Silent(io.BytesIO):
+            def read(self, *args):
+                wait.wait(60)
+                return super().read(*args)
+
+        class Stuck:
+            def open(self, name):
+                return Silent(bucket.objects[name]) if name == "s03.tar" else bucket.open(name)
+
+        iterator = iter(ShardReader(Stuck(), SHARDS, shuffle=False))
+        next(iterator)
+        begun = time.monotonic()
+        iterator.close()
+        self.assertLess(time.monotonic() - begun, 30)
+        wait.set()
+        for thread in threading.enumerate():
+            if thread.name == "dfc-ahead":
+                thread.join()
+
+    def test_an_iteration_in_a_forked_process(self):
+        """It says so, where it would wait for a thread that is not there."""
+        iterator = iter(self.reader())
+        next(iterator)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            try:
+                list(iterator)
+            except dfc.Invalid:
+                iterator.close()
+                os._exit(0)
+            os._exit(1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        iterator.close()
+
     def test_settings_that_cannot_be(self):
         for options in ({"consumer": 2, "consumers": 2}, {"consumer": -1}, {"window": 0},
                         {"ahead": 0}):
             with self.assertRaises(dfc.Invalid):
                 self.reader(**options)
+        with self.assertRaisesRegex(dfc.Invalid, "'b' is named twice"):
+            ShardReader(self.bucket, ["a", "b", "b"])
+
+    def test_a_transform_that_fails(self):
+        """The sample is not lost: after a resume it comes again."""
+        def fail(sample):
+            raise ValueError(sample["__key__"])
+
+        reader = self.reader(shuffle=False)
+        iterator = iter(reader)
+        next(iterator)
+        iterator.close()
+        failing = self.reader(shuffle=False, transform=fail)
+        failing.restore(reader.state())
+        with self.assertRaisesRegex(ValueError, ALL[1]):
+            next(iter(failing))
+        reader.restore(failing.state())
+        self.assertEqual(keys(reader), ALL[1:])
 
     def test_a_transform(self):
         found = list(self.reader(shuffle=False, transform=lambda s: len(s["jpg"])))

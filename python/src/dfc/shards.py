@@ -19,14 +19,15 @@ restores: it has the shards that are done, and those that were begun come again.
 
 from __future__ import annotations
 
-import queue
 import random
 import re
 import tarfile
-import threading
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
+import xxhash
+
+from ._ahead import ahead as read_ahead
 from .bucket import Bucket
 from .errors import Corrupt, Invalid
 
@@ -52,29 +53,43 @@ def expand(template: str) -> List[str]:
 def samples(stream: BinaryIO, shard: str = "") -> Iterator[Sample]:
     """Of one shard, as it streams: plain, or compressed by gzip, bzip2 or xz."""
     sample: Sample = {}
+    for name, data in _members(stream, shard):
+        folder, _, base = name.rpartition("/")
+        stem, dot, extension = base.partition(".")
+        if not dot or not stem:
+            continue
+        key = f"{folder}/{stem}" if folder else stem
+        if sample.get("__key__") != key or extension in sample:
+            if sample:
+                yield sample
+            sample = {"__key__": key, "__shard__": shard}
+        sample[extension] = data
+    if sample:
+        yield sample
+
+
+#: What tarfile raises for an archive that is damaged.
+_DAMAGED = (tarfile.TarError, ArithmeticError, AttributeError, EOFError, LookupError, TypeError,
+            ValueError)
+
+
+def _members(stream: BinaryIO, shard: str) -> Iterator["tuple[str, bytes]"]:
+    """Name and bytes of each file.  An archive without its end mark was cut: samples are lost."""
     try:
         with tarfile.open(fileobj=stream, mode="r|*") as archive:
             for member in archive:
-                if not member.isfile():
-                    continue
-                folder, _, base = member.name.rpartition("/")
-                stem, dot, extension = base.partition(".")
-                if not dot or not stem:
-                    continue
-                key = f"{folder}/{stem}" if folder else stem
-                if sample.get("__key__") != key or extension in sample:
-                    if sample:
-                        yield sample
-                    sample = {"__key__": key, "__shard__": shard}
-                file = archive.extractfile(member)
-                assert file is not None
-                sample[extension] = file.read()
+                if member.isfile():
+                    file = archive.extractfile(member)
+                    assert file is not None
+                    yield member.name, file.read()
+                vars(archive)["members"].clear()  # of a large shard they would be many
+            assert archive.fileobj is not None
+            if archive.fileobj.tell() <= archive.offset:
+                raise tarfile.ReadError("it has no end mark, so it was cut off")
         while stream.read(1 << 16):  # to its end, where the object's checksum is compared
             pass
-    except tarfile.TarError as e:
+    except _DAMAGED as e:
         raise Corrupt(f"the shard '{shard}' cannot be read: {e}", code="shard_corrupt") from e
-    if sample:
-        yield sample
 
 
 @dataclass
@@ -104,6 +119,10 @@ class ShardReader:
             raise Invalid("window and ahead have to be at least 1 sample", code="invalid_argument")
         self._bucket = bucket
         self._names = expand(shards) if isinstance(shards, str) else list(shards)
+        if len(set(self._names)) < len(self._names):
+            twice = next(n for i, n in enumerate(self._names) if n in self._names[:i])
+            raise Invalid(f"the shard '{twice}' is named twice", code="invalid_argument")
+        self._digest = xxhash.xxh3_64_hexdigest("\n".join(self._names))
         self._consumer, self._consumers = consumer, consumers
         self._seed, self._shuffle, self._window, self._ahead = seed, shuffle, window, ahead
         self._transform = transform
@@ -129,20 +148,24 @@ class ShardReader:
     def state(self) -> Dict[str, Any]:
         """How far this consumer is: JSON."""
         return {"epoch": self._epoch, "seed": self._seed, "consumer": self._consumer,
-                "consumers": self._consumers, "window": self._window, "done": sorted(self._done),
-                "shards": self._place.shards, "samples": self._place.samples,
+                "consumers": self._consumers, "window": self._window, "shuffle": self._shuffle,
+                "names": self._digest, "done": sorted(self._done), "shards": self._place.shards, "samples": self._place.samples,
                 "given": self._given, "mine": self._mine[:self._place.shards]}
 
     def restore(self, state: Dict[str, Any]) -> None:
         """Of this consumer with the same settings, or of merge()."""
         merged = "consumers" not in state
-        same = {"seed": self._seed} if merged else {
-            "seed": self._seed, "consumer": self._consumer, "consumers": self._consumers,
-            "window": self._window}
+        same = {"seed": self._seed, "shuffle": self._shuffle, "names": self._digest}
+        if not merged:
+            same.update({"consumer": self._consumer, "consumers": self._consumers,
+                         "window": self._window})
         for name, value in same.items():
-            if state[name] != value:
-                raise Invalid(f"the state has {name} {state[name]}, this reader {value}: "
-                              "merge() the states of all consumers", code="invalid_argument")
+            if state.get(name) != value:
+                cure = "give the shards that it was made with" if name == "names" else (
+                    "merge() the states of all consumers" if name.startswith("consumer") else
+                    "give the same settings")
+                raise Invalid(f"the state has {name} {state.get(name)}, this reader {value}: "
+                              f"{cure}", code="invalid_argument")
         self._epoch = int(state["epoch"])
         self._begin(set(state["done"]))
         if not merged:
@@ -158,16 +181,18 @@ class ShardReader:
                 place = f"{self._place.shards}/{self._place.samples}"
                 random.Random(f"{self._seed}/{self._epoch}/{self._consumer}/{place}").shuffle(order)
             for i in order[self._given:]:
+                # First, so that a sample whose transform fails comes again.
+                item = window[i] if self._transform is None else self._transform(window[i])
                 self._given += 1
                 if self._given == len(window):
                     self._place, self._given = after, 0
-                yield window[i] if self._transform is None else self._transform(window[i])
+                yield item
 
     def _windows(self) -> Iterator["tuple[List[Sample], Place]"]:
         """Each window with the place behind it."""
         window: List[Sample] = []
         place = Place(self._place.shards, self._place.samples)
-        for sample in _ahead(self._stream(place), self._ahead):
+        for sample in read_ahead(self._stream(place), self._ahead):
             if sample is None:  # the end of a shard, which belongs to the window before it
                 place = Place(place.shards + 1, 0)
                 continue
@@ -195,64 +220,18 @@ class ShardReader:
             yield None
 
 
+_ALIKE = ("epoch", "seed", "shuffle", "names", "consumers")  # in the states of all consumers
+
+
 def merge(states: Iterable[Dict[str, Any]]) -> Dict[str, Any]:
     """One state for another number of consumers, out of the states of all.  Shards that were begun
     and not ended come again from their beginning."""
     rows = list(states)
     if not rows or {row["consumer"] for row in rows} != set(range(rows[0]["consumers"])) or \
-            len({(row["epoch"], row["seed"], row["consumers"]) for row in rows}) != 1:
+            len(rows) != rows[0]["consumers"] or \
+            len({tuple(row[name] for name in _ALIKE) for row in rows}) != 1:
         raise Invalid("merge() needs one state of each consumer, of one epoch",
                       code="invalid_argument")
     done = {name for row in rows for name in [*row["done"], *row["mine"]]}
-    return {"epoch": rows[0]["epoch"], "seed": rows[0]["seed"], "done": sorted(done)}
-
-
-class _Failure:
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-
-_END = object()
-
-
-def _ahead(source: Iterator[Any], count: int) -> Iterator[Any]:
-    """The same items, read by a thread that is up to `count` of them ahead."""
-    items: "queue.Queue[Any]" = queue.Queue(count)
-    over = threading.Event()
-
-    def put(item: Any) -> bool:
-        while not over.is_set():
-            try:
-                items.put(item, timeout=0.2)
-                return True
-            except queue.Full:
-                pass
-        return False
-
-    def read() -> None:
-        last: Any = _END
-        try:
-            for item in source:
-                if not put(item):
-                    return
-        except BaseException as e:  # pylint: disable=broad-except
-            last = _Failure(e)
-        finally:
-            close = getattr(source, "close", None)
-            if close is not None:
-                close()
-        put(last)
-
-    thread = threading.Thread(target=read, daemon=True, name="dfc-shards")
-    thread.start()
-    try:
-        while True:
-            item = items.get()
-            if item is _END:
-                return
-            if isinstance(item, _Failure):
-                raise item.error
-            yield item
-    finally:
-        over.set()
-        thread.join()
+    return {**{name: rows[0][name] for name in _ALIKE if name != "consumers"},
+            "done": sorted(done)}
