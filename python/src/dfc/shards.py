@@ -122,7 +122,7 @@ class ShardReader:
         if len(set(self._names)) < len(self._names):
             twice = next(n for i, n in enumerate(self._names) if n in self._names[:i])
             raise Invalid(f"the shard '{twice}' is named twice", code="invalid_argument")
-        self._digest = xxhash.xxh3_64_hexdigest("\n".join(self._names))
+        self._digest = xxhash.xxh3_64_hexdigest("\n".join(self._names).encode())
         self._consumer, self._consumers = consumer, consumers
         self._seed, self._shuffle, self._window, self._ahead = seed, shuffle, window, ahead
         self._transform = transform
