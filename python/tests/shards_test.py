@@ -15,7 +15,7 @@ import unittest
 
 import frame  # noqa: F401
 import dfc
-from dfc.shards import ShardReader, expand, merge, samples
+from dfc.shards import ShardReader, expand, merge, read_index, samples
 
 COUNTS = (3, 0, 1, 5, 4, 2, 6, 1, 3, 2, 4, 5)  # samples of each shard
 
@@ -39,8 +39,13 @@ class Memory:
                                  for k in range(count) for ext in ("jpg", "cls")])
             for i, count in enumerate(COUNTS)}
 
+    name = "b"
+
     def open(self, name):
         return io.BytesIO(self.objects[name])
+
+    def get(self, name):
+        return self.objects[name]
 
 
 ALL = sorted(f"d/{i:02}-{k}" for i, count in enumerate(COUNTS) for k in range(count))
@@ -64,6 +69,20 @@ class ShardsTest(unittest.TestCase):
         self.assertEqual(expand("one.tar"), ["one.tar"])
         with self.assertRaises(dfc.Invalid):
             expand("{3..2}")
+
+    def test_an_index(self):
+        rows = [("x/y/0.tar", "y/0.tar", 3), ("1.tar", "../1.tar", 0), ("z/2.tar", "dfc://b/z/2.tar", 4)]
+        text = json.dumps({"shardlist": [{"url": url, "nsamples": n} for _, url, n in rows]})
+        self.bucket.objects["x/index.json"] = text.encode()
+        index = read_index(self.bucket, "x/index.json")
+        self.assertEqual((index.names, index.samples, len(index)),
+                         ([name for name, _, _ in rows], [3, 0, 4], 7))
+        for wrong in (b"", b"[]", b"{}", b'{"shardlist": [{"url": "a"}]}', b'{"shardlist": 5}',
+                      b'{"shardlist": [{"url": "http://h/a", "nsamples": 1}]}',
+                      b'{"shardlist": [{"url": "dfc://other/a", "nsamples": 1}]}'):
+            self.bucket.objects["x/index.json"] = wrong
+            with self.assertRaises(dfc.Invalid):
+                read_index(self.bucket, "x/index.json")
 
     def test_samples_of_a_shard(self):
         members = [("a/1.jpg", b"J"), ("a/1.seg.png", b"S"), ("b.1/x.txt", b"T"), ("README", b"-"),

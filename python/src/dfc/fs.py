@@ -10,25 +10,28 @@ it they do nothing, since an object needs no directory.  Nothing is cached: a li
 
 from __future__ import annotations
 
-import io
 import os
-import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
+from fsspec.compression import compr
+from fsspec.core import get_compression
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
+from ._call import read_json
+from ._files import SPOOL, Compressed, Upload, copy_stream, download
 from .bucket import Bucket
 from .client import Client
-from .errors import Conflict, Invalid, NotFound, Precondition
+from .errors import Conflict, Denied, Invalid, NotFound, Precondition
+from .job import JobFailed
 from .object import Entry
 
-SPOOL = 64 << 20  #: bytes of a file being written that stay in memory; more go to a temporary file
 THREADS = 16  #: of cat_ranges()
 GAP = 64 << 10  #: ranges of one object that are closer than this are read as one
 JOB_MIN = 100  #: from so many names on, rm() lets the cluster delete them
+JOB_NAMES = 10_000  #: names of one such job
 
 
 class DfcFileSystem(AbstractFileSystem):  # type: ignore[misc]
@@ -124,10 +127,22 @@ class DfcFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     # --- bytes ---
 
+    def open(self, path: str, mode: str = "rb", block_size: Any = None,
+             cache_options: Optional[Dict[str, Any]] = None, compression: Optional[str] = None,
+             **options: Any) -> Any:
+        if compression is None or "r" in mode or "b" not in mode:
+            return super().open(path, mode, block_size=block_size, cache_options=cache_options,
+                                compression=compression, **options)
+        file = super().open(path, mode, **options)
+        kind = get_compression(path, compression)
+        return file if kind is None else Compressed(file, compr[kind](file, mode="wb"))
+
     def _open(self, path: str, mode: str = "rb", block_size: Union[int, str, None] = "default",
               autocommit: bool = True, cache_options: Optional[Dict[str, Any]] = None,
               **options: Any) -> Any:
         bucket, name = self._at(path)
+        if mode == "xb" and self.exists(path):
+            raise FileExistsError(path)  # else at close()
         if mode in ("wb", "xb"):
             return Upload(bucket, name, mode == "xb", autocommit)
         if mode != "rb":
@@ -141,10 +156,8 @@ class DfcFileSystem(AbstractFileSystem):  # type: ignore[misc]
         with _as_file_errors(path):
             if start is None and end is None:
                 return bucket.get(name)
-            if (start or 0) < 0 and end is None:
-                return bucket.get(name, offset=start or 0)
             first, last = start or 0, end
-            if first < 0 or (last is not None and last < 0):
+            if (first < 0 and last is not None) or (last is not None and last < 0):
                 size = bucket.head(name).size
                 first = max(0, size + first) if first < 0 else first
                 last = size + last if last is not None and last < 0 else last
@@ -180,36 +193,43 @@ class DfcFileSystem(AbstractFileSystem):  # type: ignore[misc]
                 assert done is None
         return out
 
-    def pipe_file(self, path: str, value: bytes, **_: Any) -> None:
+    def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **_: Any) -> None:
+        """`mode` "create": FileExistsError if there is such an object."""
         bucket, name = self._at(path)
         with _as_file_errors(path):
-            bucket.put(name, value)
+            bucket.put(name, value, if_absent=mode == "create")
 
-    def put_file(self, lpath: str, rpath: str, callback: Any = None, **_: Any) -> None:
+    def put_file(self, lpath: str, rpath: str, callback: Any = None, mode: str = "overwrite",
+                 **_: Any) -> None:
         if os.path.isdir(lpath):
             return
         bucket, name = self._at(rpath)
         with open(lpath, "rb") as f, _as_file_errors(rpath):
-            info = bucket.put(name, f)
+            info = bucket.put(name, f, if_absent=mode == "create")
         if callback is not None:
             callback.set_size(info.size)
             callback.absolute_update(info.size)
 
     def get_file(self, rpath: str, lpath: Any, callback: Any = None, outfile: Any = None,
                  **_: Any) -> None:
-        if self.isdir(rpath):
+        size, moved = ((callback.set_size, callback.relative_update) if callback is not None
+                       else (_nothing, _nothing))
+        if not self.split(rpath)[1]:
             os.makedirs(lpath, exist_ok=True)
             return
         bucket, name = self._at(rpath)
-        with _as_file_errors(rpath), bucket.open(name) as source:
-            if outfile is not None:
-                shutil.copyfileobj(source, outfile, 1 << 20)
-                return
-            part = f"{os.fspath(lpath)}.part"
-            os.makedirs(os.path.dirname(os.path.abspath(part)), exist_ok=True)
-            with open(part, "wb") as f:
-                shutil.copyfileobj(source, f, 1 << 20)
-            os.replace(part, lpath)
+        try:
+            if outfile is None:
+                download(bucket, name, os.fspath(lpath), size, moved)
+            else:
+                with bucket.open(name) as source:
+                    copy_stream(source, outfile, moved)
+        except NotFound as e:
+            if not self.isdir(rpath):
+                raise FileNotFoundError(f"{rpath}: {e.message}") from e
+            os.makedirs(lpath, exist_ok=True)
+        except Denied as e:
+            raise PermissionError(f"{rpath}: {e.message}") from e
 
     # --- changes ---
 
@@ -223,8 +243,23 @@ class DfcFileSystem(AbstractFileSystem):  # type: ignore[misc]
             raise FileExistsError(f"there is a bucket '{bucket}'") from e
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        """Below a bucket nothing has to be made; the bucket is, where it is missing."""
         bucket, name = self.split(path)
-        self.client.bucket(bucket).create(exist_ok=exist_ok or bool(name))
+        if name and self.client.bucket(bucket).exists():
+            return  # its making may not be allowed
+        try:
+            self.client.bucket(bucket).create(exist_ok=exist_ok or bool(name))
+        except Conflict as e:
+            raise FileExistsError(f"there is a bucket '{bucket}'") from e
+
+    def touch(self, path: str, truncate: bool = True, **_: Any) -> None:
+        """An empty object; without `truncate`, one that is there stays as it is."""
+        bucket, name = self._at(path)
+        try:
+            with _as_file_errors(path):
+                bucket.put(name, b"", if_absent=not truncate)
+        except FileExistsError:
+            pass
 
     def rmdir(self, path: str) -> None:
         """A bucket that is empty."""
@@ -243,45 +278,99 @@ class DfcFileSystem(AbstractFileSystem):  # type: ignore[misc]
     _rm = rm_file
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: Optional[int] = None) -> None:
+        """A directory needs `recursive`; a bucket stays, empty (rmdir)."""
         names: Dict[str, List[str]] = {}
-        for one in self.expand_path(path, recursive=recursive, maxdepth=maxdepth):
-            bucket, name = self.split(one)
-            names.setdefault(bucket, [])
-            if name and self.isfile(one):
-                names[bucket].append(name)
-        for bucket, these in names.items():
-            if len(these) >= JOB_MIN:
-                self.client.bucket(bucket).delete_many(names=these).wait()
+        for one in [path] if isinstance(path, str) else path:
+            plain = not any(c in one for c in "*?[")
+            if plain and not recursive and self.info(one)["type"] == "directory":
+                raise IsADirectoryError(f"'{one}' is a directory: rm(…, recursive=True)")
+            if plain and recursive and maxdepth is None:
+                rows = self._below(one)
             else:
-                for name in these:
-                    self.client.bucket(bucket).delete(name, missing_ok=True)
+                rows = [self.split(p) for p in self.expand_path(one, recursive=recursive,
+                                                                maxdepth=maxdepth)]
+            for bucket, name in rows:
+                names.setdefault(bucket, []).append(name)
+        for bucket, these in names.items():
+            with _as_file_errors(bucket):
+                self._delete(self.client.bucket(bucket), [name for name in these if name])
+
+    def _below(self, path: str) -> List[Tuple[str, str]]:
+        """All objects of a tree, also those whose names end with '/'."""
+        bucket, name = self.split(path)
+        rows = [(bucket, e.name) for e in self._list(bucket, name + "/" if name else "")]
+        try:
+            if name:
+                self.client.bucket(bucket).head(name)
+                rows.append((bucket, name))
+        except NotFound as e:
+            if not rows:
+                raise FileNotFoundError(f"{bucket}/{name}") from e
+        return rows
+
+    @staticmethod
+    def _delete(bucket: Bucket, names: List[str]) -> None:
+        """Names that are not there are directories of the caller's, or were deleted meanwhile."""
+        if len(names) < JOB_MIN:
+            for name in names:
+                bucket.delete(name, missing_ok=True)
+            return
+        for at in range(0, len(names), JOB_NAMES):
+            try:
+                bucket.delete_many(names=names[at:at + JOB_NAMES]).wait()
+            except JobFailed as e:
+                if e.code != "nothing_matched":
+                    raise
 
     def cp_file(self, path1: str, path2: str, **_: Any) -> None:
-        if self.isdir(path1):
+        if not self.split(path1)[1]:
             return
         source, name = self._at(path1)
         to, new = self._at(path2)
-        with _as_file_errors(path1), tempfile.SpooledTemporaryFile(SPOOL) as spool:
-            with source.open(name) as f:
-                shutil.copyfileobj(f, spool, 1 << 20)
+        with tempfile.SpooledTemporaryFile(SPOOL) as spool:
+            try:
+                with source.open(name) as f:
+                    info = f.raw.info  # type: ignore[attr-defined]
+                    copy_stream(f, spool, _nothing)
+            except NotFound as e:
+                if self.isdir(path1):
+                    return
+                raise FileNotFoundError(f"{path1}: {e.message}") from e
+            if (source.name, name) == (to.name, new):
+                return
             spool.seek(0)
-            to.put(new, spool)
+            with _as_file_errors(path2):
+                to.put(new, spool, content_type=info.content_type or None, meta=info.meta)
 
     def mv(self, path1: str, path2: str, recursive: bool = False, maxdepth: Optional[int] = None,
            **options: Any) -> None:
-        source, target = self.split(path1), self.split(path2)
-        if not recursive and source[0] == target[0] and source[1] and target[1]:
-            with _as_file_errors(path1):
-                self.client.bucket(source[0]).rename(source[1], target[1])
-            return
+        """Within a bucket, one object is renamed; the rest is a copy, and then a deletion."""
+        if isinstance(path1, str) and isinstance(path2, str):
+            source, target = self.split(path1), self.split(path2)
+            if source == target:
+                self.info(path1)
+                return
+            if recursive and f"{'/'.join(target)}/".startswith(f"{'/'.join(source)}/"):
+                raise ValueError(f"'{path1}' cannot be moved into itself")
+            if not recursive and source[0] == target[0] and source[1] and target[1] and \
+                    not any(c in path1 for c in "*?["):
+                self._rename(path1, path2)
+                return
         super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **options)
+
+    def _rename(self, path1: str, path2: str) -> None:
+        (bucket, name), (_, new) = self.split(path1), self.split(path2)
+        if path2.endswith("/") or self.isdir(path2):
+            new += "/" + name.rpartition("/")[2]
+        with _as_file_errors(path1):
+            if new != name:
+                self.client.bucket(bucket).rename(name, new)
 
     def sign(self, path: str, expiration: int = 100, **_: Any) -> str:
         """A URL with which anybody may read the object for `expiration` seconds."""
         bucket, name = self._at(path)
         reply = self.client.send_json("POST", "/v1/auth/url", {
             "method": "GET", "bucket": bucket.name, "object": name, "seconds": expiration})
-        from ._call import read_json
         return str(read_json(reply)["url"])
 
 
@@ -292,6 +381,8 @@ class Download(AbstractBufferedFile):  # type: ignore[misc]
                  **options: Any) -> None:
         self._bucket, self._name = bucket, name
         super().__init__(fs, path, "rb", **options)
+        if self.details["type"] == "directory":
+            raise IsADirectoryError(path)
         self._etag = str(self.details["etag"])
 
     def _fetch_range(self, start: int, end: int) -> bytes:
@@ -304,65 +395,8 @@ class Download(AbstractBufferedFile):  # type: ignore[misc]
             raise OSError(f"{self.path} changed while it was read") from e
 
 
-class Upload(io.RawIOBase):
-    """An object being written: visible whole at close().  `with` stores nothing after an exception;
-    wrappers, as those of text, close it then, too, and so store what was written."""
-
-    _spool: Any = None
-
-    def __init__(self, bucket: Bucket, name: str, exclusive: bool, autocommit: bool) -> None:
-        super().__init__()
-        self._bucket, self._name, self._exclusive = bucket, name, exclusive
-        self._autocommit = autocommit
-        self._spool = tempfile.SpooledTemporaryFile(SPOOL)  # pylint: disable=R1732
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        if self.closed:  # pylint: disable=using-constant-test
-            raise ValueError("the file is closed")
-        return int(self._spool.write(data))
-
-    def tell(self) -> int:
-        return int(self._spool.tell())
-
-    def commit(self) -> None:
-        """Of a transaction: stores what was written."""
-        spool, self._spool = self._spool, None
-        if spool is None:
-            return
-        with spool:
-            spool.seek(0)
-            try:
-                self._bucket.put(self._name, spool, if_absent=self._exclusive)
-            except Precondition as e:
-                raise FileExistsError(f"{self._bucket.name}/{self._name}") from e
-
-    def discard(self) -> None:
-        """Nothing is stored."""
-        spool, self._spool = self._spool, None
-        if spool is not None:
-            spool.close()
-
-    def close(self) -> None:
-        if not self.closed:
-            super().close()
-            if self._autocommit:
-                self.commit()
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind is not None:
-            self.discard()
-        self.close()
-
-    def __del__(self) -> None:
-        """A file that nobody closed is not stored: an exception may have passed by it."""
-        self.discard()
-
-
 class _as_file_errors:
-    """NotFound and Precondition of the store as Python's own of files."""
+    """Errors of the store as Python's own of files."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -373,6 +407,10 @@ class _as_file_errors:
     def __exit__(self, _kind: Any, error: Any, _trace: Any) -> None:
         if isinstance(error, NotFound):
             raise FileNotFoundError(f"{self._path}: {error.message}") from error
+        if isinstance(error, Denied):
+            raise PermissionError(f"{self._path}: {error.message}") from error
+        if isinstance(error, Precondition):
+            raise FileExistsError(f"{self._path}: {error.message}") from error
 
 
 def _part(bucket: Bucket, name: str, first: int, last: Optional[int]) -> bytes:
@@ -385,6 +423,10 @@ def _part(bucket: Bucket, name: str, first: int, last: Optional[int]) -> bytes:
         if e.status != 416:
             raise
         return b""
+
+
+def _nothing(_: int) -> None:
+    """In place of a callback."""
 
 
 def _runs(ranges: List[Tuple[str, Any, Any]], gap: int) -> List[List[int]]:

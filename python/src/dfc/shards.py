@@ -19,6 +19,7 @@ restores: it has the shards that are done, and those that were begun come again.
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import tarfile
@@ -48,6 +49,43 @@ def expand(template: str) -> List[str]:
     head, rest = template[:found.start()], expand(template[found.end():])
     return [f"{head}{number:0{width}}{tail}" for number in range(int(first), int(last) + 1)
             for tail in rest]
+
+
+@dataclass(frozen=True)
+class Index:
+    """What the index of a set of shards says: `names` of the bucket, and how many samples each has."""
+
+    names: List[str]
+    samples: List[int]
+
+    def __len__(self) -> int:
+        """Samples of all shards."""
+        return sum(self.samples)
+
+
+def read_index(bucket: Bucket, name: str) -> Index:
+    """Of an index in the form of wids, as a sort writes it (`wids_index`)."""
+    names, counts = [], []
+    try:
+        for row in json.loads(bucket.get(name))["shardlist"]:
+            names.append(_resolved(bucket.name, name, str(row["url"])))
+            counts.append(int(row["nsamples"]))
+    except (ValueError, KeyError, TypeError) as e:
+        raise Invalid(f"'{bucket.name}/{name}' is no index of shards: {e!r}",
+                      code="invalid_argument") from e
+    return Index(names, counts)
+
+
+def _resolved(bucket: str, index: str, url: str) -> str:
+    """The name that a URL has, which is relative to the index or has the bucket."""
+    folder, own = index.rpartition("/")[0], f"dfc://{bucket}/"
+    if url.startswith(own):
+        return url[len(own):]
+    if "://" in url or url.startswith("/"):
+        raise Invalid(f"the shard '{url}' is not in the bucket '{bucket}'", code="invalid_argument")
+    while url.startswith("../"):
+        folder, url = folder.rpartition("/")[0], url[3:]
+    return f"{folder}/{url}" if folder else url
 
 
 def samples(stream: BinaryIO, shard: str = "") -> Iterator[Sample]:

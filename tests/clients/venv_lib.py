@@ -1,0 +1,47 @@
+"""A Python with packages of the Python package index, or the test is skipped.
+
+    with python_with("webdataset", ("webdataset==1.0.2",)) as python:
+        subprocess.run([python, …])
+
+DFC_TORCH_PYTHON names a Python that is taken if it has the module."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+
+import frame  # noqa: F401 (first: the next one is found by it)
+from lib import check, skip
+
+
+def imports(python, module):
+    return subprocess.run([python, "-W", "ignore", "-c", f"import {module}"], capture_output=True,
+                          check=False).returncode == 0
+
+
+def install(python, packages):
+    """The last line of what pip says, or ''."""
+    done = subprocess.run([python, "-m", "pip", "install", "-q", "--retries", "1", "--timeout", "30",
+                           *packages], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else str(done.stderr.strip().splitlines()[-1:])
+
+
+@contextlib.contextmanager
+def python_with(module, packages):
+    for python in (os.environ.get("DFC_TORCH_PYTHON"), sys.executable):
+        if python and imports(python, module):
+            yield python
+            return
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            venv.create(folder, with_pip=True)
+        except (OSError, subprocess.CalledProcessError) as e:
+            skip(f"no virtual environment (Debian: python3-venv): {e}")
+        python = os.path.join(folder, "bin", "python")
+        why = install(python, packages)
+        if why:
+            skip(f"{' '.join(packages)} cannot be installed: {why}")
+        check(imports(python, module), f"{module} is installed and cannot be imported")
+        yield python
