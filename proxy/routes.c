@@ -2,6 +2,7 @@
 #include "net/http/session_routes.h"
 #include "proxy/http/access_routes.h"
 #include "proxy/http/auth_routes.h"
+#include "proxy/http/batch.h"
 #include "proxy/http/buckets.h"
 #include "proxy/http/cluster_routes.h"
 #include "proxy/http/control_routes.h"
@@ -20,9 +21,8 @@
 #include "proxy/s3/handlers.h"
 
 const struct http_route *const proxy_routes[] = {
-    object_routes,  list_routes,          bucket_routes, job_routes,
-    cluster_routes, control_routes,       daemon_routes, documents_routes,
-    session_routes, object_copies_routes, access_routes, reseal_routes,
-    auth_routes,    signed_url_routes,    s3_routes,     bucket_calls,
-    upload_routes,  upload_list_routes,   NULL,
+    object_routes,  list_routes,   bucket_routes,      job_routes,        cluster_routes,
+    control_routes, daemon_routes, documents_routes,   session_routes,    object_copies_routes,
+    access_routes,  reseal_routes, auth_routes,        signed_url_routes, s3_routes,
+    bucket_calls,   upload_routes, upload_list_routes, batch_routes,      NULL,
 };

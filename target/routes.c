@@ -2,6 +2,7 @@
 #include "target/node/target.h"
 
 #include "net/http/session_routes.h"
+#include "target/archive/batch.h"
 #include "target/cold/check_routes.h"
 #include "target/cold/cold.h"
 #include "target/copies/held.h"
@@ -20,8 +21,10 @@
 #include "target/slices/slices.h"
 
 const struct http_route *const target_routes[] = {
-    object_routes,   daemon_routes,  mountpath_routes,      cluster_routes,   index_routes,
-    list_routes,     xaction_routes, sort_stream_routes,    held_routes,      staged_routes,
-    dirty_routes,    hidden_routes,  session_routes,        cold_list_routes, cold_check_routes,
-    ec_slice_routes, ec_mend_routes, object_inspect_routes, s3_routes,        NULL,
+    object_routes,  daemon_routes,         mountpath_routes,  cluster_routes,
+    index_routes,   list_routes,           xaction_routes,    sort_stream_routes,
+    held_routes,    staged_routes,         dirty_routes,      hidden_routes,
+    session_routes, cold_list_routes,      cold_check_routes, ec_slice_routes,
+    ec_mend_routes, object_inspect_routes, s3_routes,         batch_routes,
+    NULL,
 };

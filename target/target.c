@@ -24,6 +24,7 @@
 #include "net/http/visitor.h"
 #include "target/listeners.h"
 #include "target/archive/archives.h"
+#include "target/archive/batch.h"
 #include "target/cold/back.h"
 #include "target/cold/cold.h"
 #include "target/copies/copies.h"
@@ -421,6 +422,8 @@ static int start_jobs(struct target *t, struct error *err)
         code = cold_new(t, &t->cold, err);
     if (code == 0)
         code = back_new(t, &t->back, err);
+    if (code == 0)
+        code = batches_new(t, &t->batches, err);
     t->fresh = cold_fresh_new(t);
     t->archives = archives_new(t);
     if (code == 0)
@@ -474,11 +477,10 @@ void target_free(struct target *t)
         cold_stop(t->cold);
     if (t->back != NULL)
         back_stop(t->back);
-    if (t->copies != NULL)
-        copies_stop(t->copies);
-    if (t->ec != NULL)
-        ec_stop(t->ec);
+    copies_stop(t->copies);
+    ec_stop(t->ec);
     archives_stop(t->archives);
+    batches_stop(t->batches);
     target_listeners_free(t);
     if (t->state_sync != NULL) /* a worker may still take a state: who is told of it goes now */
         state_sync_quiet(t->state_sync);
@@ -489,6 +491,7 @@ void target_free(struct target *t)
     pool_free(t->handers);
     cold_free(t->cold);
     archives_free(t->archives);
+    batches_free(t->batches);
     ec_free(t->ec);
     sweeper_free(t->sweeper); /* it asks for marks */
     copies_free(t->copies);

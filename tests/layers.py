@@ -39,7 +39,7 @@ CLIENTS_ENGINES = {("api/ctl", "sort")}
 REACH = re.compile(r"\b(?:t|target)->(\w+)\b")
 REACHED = {"copies": "copies", "copier": "copies", "unrecoverable": "copies", "handers": "copies",
            "ec": "slices", "cold": "cold", "back": "cold", "fresh": "cold",
-           "archives": "archive"}
+           "archives": "archive", "batches": "archive"}
 MARKS = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
 TEXTS = (".c", ".h", ".def", ".py", ".sh", ".md", ".build", ".map", "")
 

@@ -59,7 +59,7 @@ struct copies {
 };
 
 int copies_new(struct target *t, struct copies **out, struct error *err);
-void copies_stop(struct copies *c); /* whoever waits here goes on, with an error */
+void copies_stop(struct copies *c); /* whoever waits here goes on, with an error; NULL is fine */
 void copies_free(struct copies *c); /* NULL is fine */
 
 void copies_lease(struct copies *c, uint64_t sent_ms, uint64_t lease_ms);

@@ -55,7 +55,8 @@ int copies_new(struct target *t, struct copies **out, struct error *err)
 
 void copies_stop(struct copies *c)
 {
-    job_stop_now(&c->stop);
+    if (c != NULL)
+        job_stop_now(&c->stop);
 }
 
 void copies_free(struct copies *c)

@@ -494,6 +494,11 @@ void object_read_begin(struct http_request *req)
     object_call_run(req, object_read_serve);
 }
 
+void object_peer_read_begin(struct http_request *req)
+{
+    object_call_run(req, object_read_serve);
+}
+
 void object_hold_begin(struct http_request *req)
 {
     struct object_call *call = object_call_new(req);

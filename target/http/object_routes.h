@@ -10,7 +10,8 @@ extern const struct http_route list_routes[];
 
 struct object_call;
 
-void object_read_begin(struct http_request *req); /* GET, HEAD: object_read.c */
+void object_read_begin(struct http_request *req);      /* GET, HEAD: object_read.c */
+void object_peer_read_begin(struct http_request *req); /* of another target, for its client */
 struct object_call;
 void object_hold_begin(
     struct http_request *req); /* the same from another target: of what is here */

@@ -33,6 +33,7 @@
 
 struct address_list;
 struct archives;
+struct batches;
 struct auth;
 struct last_use;
 struct backend_endpoints;
@@ -119,6 +120,7 @@ struct target {
     struct back *back;                      /* uploads to them what was written here */
     struct cold_fresh *fresh;               /* asks them whether what is here is theirs still */
     struct archives *archives;              /* indexes of their members */
+    struct batches *batches;                /* many objects in one reply */
     struct last_use *last_use;              /* when objects of buckets with a backend were used */
     struct evictor *evictor;                /* makes room for them */
     struct xactions *xactions;              /* background jobs */

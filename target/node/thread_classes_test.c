@@ -17,6 +17,7 @@ static const struct target_params params = {.workers = 1,
                                             .cold_parallel = 3,
                                             .cold_writes = 2,
                                             .slices_readers = 2,
+                                            .batches_max = 2,
                                             .hash_threads = 3,
                                             .thread_idle = 60000};
 

@@ -41,7 +41,7 @@ struct ec {
 extern const struct slices_hooks ec_hooks; /* of every target */
 
 int ec_new(struct target *t, struct ec **out, struct error *err);
-void ec_stop(struct ec *e);
+void ec_stop(struct ec *e); /* NULL is fine */
 void ec_free(struct ec *e); /* NULL is fine */
 
 /* Unlike any other; not 0. */

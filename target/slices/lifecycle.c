@@ -44,7 +44,8 @@ int ec_new(struct target *t, struct ec **out, struct error *err)
 
 void ec_stop(struct ec *e)
 {
-    job_stop_now(&e->stop);
+    if (e != NULL)
+        job_stop_now(&e->stop);
 }
 
 void ec_free(struct ec *e)

@@ -26,7 +26,7 @@ LIMIT = 2  # of each class, by the parameters below; so many and one more reques
 ARGS = [f"--target-arg={a}" for a in (
     f"--workers={LIMIT}", f"--copies-parallel={LIMIT}", f"--cold-parallel={LIMIT}",
     "--cold-share=100%", f"--cold-writes={LIMIT}", f"--slices-readers={LIMIT}",
-    f"--rename-parallel={LIMIT}", f"--hash-threads={LIMIT}",
+    f"--rename-parallel={LIMIT}", f"--hash-threads={LIMIT}", f"--batches-max={LIMIT}",
     # Without a lease the leader compares before it answers a read, in a thread that commits.
     f"--faults=copies.lease=skip,pool.job=hold:{HELD}")]
 LARGE = bytes(range(256)) * 64  # in slices; eight of it are no small file for MD5
@@ -57,9 +57,15 @@ def pass_on(c, name):
     return c.put("two", other, b"x", {"Dfc-Redirect": "never"}, node="t1")
 
 
+def batch(c, name):
+    body = {"entries": [{"bucket": "one", "object": name}]}
+    return c.call("POST", "/v1/batch", body, node="t1").expect(200)
+
+
 KINDS = {
     "mover": ("one", rename),
     "hander": (None, pass_on),
+    "batch": ("one", batch),
     "commit": ("two", lambda c, name: c.put("two", name, b"new")),
     "writer": ("through", lambda c, name: c.put("through", name, b"new")),
     "uploader": ("back", lambda c, name: c.put("back", name, b"new")),

@@ -1,0 +1,36 @@
+/* One entry of a batch on its way from its owner: asked for ahead, and read when its turn comes.
+ *
+ *     struct batch_fetch *f = batch_fetch_begin(t, entry, request_id);
+ *     batch_fetch_head(f, stop, &size, …)    waits for the head: how long it is, or what is wrong
+ *     batch_fetch_read(f, data, len, …)       exactly `size` bytes, in pieces
+ *     batch_fetch_end(f)
+ *
+ * A call that breaks off goes on in the same version, where it ended; an owner that cannot answer
+ * for now is asked again, whoever it is then, until call_timeout is over.  The bytes wait in a pipe
+ * of BATCH_PIPE_BYTES, which holds the owner back.
+ *
+ * Of one thread, which waits; the head and the end come in the data loop's. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/error.h"
+
+struct batch_entry;
+struct batch_fetch;
+struct job_stop;
+struct target;
+
+enum { BATCH_PIPE_BYTES = 256 << 10 };
+
+/* `e` and `request_id` live as long as the fetch. */
+struct batch_fetch *batch_fetch_begin(struct target *t, const struct batch_entry *e,
+                                      const char *request_id);
+int batch_fetch_head(struct batch_fetch *f, struct job_stop *stop, uint64_t *size,
+                     int64_t *modified_s, struct error *err);
+/* > 0: bytes; an error's code.  Not asked for beyond the size. */
+ssize_t batch_fetch_read(struct batch_fetch *f, struct job_stop *stop, void *out, size_t len,
+                         struct error *err);
+void batch_fetch_end(struct batch_fetch *f); /* whatever is under way; NULL is fine */
