@@ -16,7 +16,7 @@ import random
 import re
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, Tuple, Type
+from typing import Any, Dict, Iterator, Optional, Tuple, Type
 from urllib.parse import quote, urljoin, urlsplit
 
 from . import _retry, _wire
@@ -87,6 +87,9 @@ class Reply:
 
     def read(self) -> bytes:
         return self._open().read()
+
+    def pieces(self) -> Iterator[bytes]:
+        return self._open().pieces()
 
     def read_into(self, view: memoryview) -> int:
         return self._open().read_into(view)

@@ -199,6 +199,16 @@ class Connection:
         self._left = 0
         return data
 
+    def pieces(self) -> Iterator[bytes]:
+        """The body as it comes."""
+        if self._left is None:
+            yield from self._chunks()
+            return
+        while self._left > 0:
+            step = min(self._left, CHUNK_MAX)
+            self._left -= step
+            yield self._exactly(step)
+
     def read_into(self, view: memoryview) -> int:
         """As much of the body as there is room for; how many bytes that were."""
         if self._left is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Iterator, List, Mapping, Optional, Union
+from typing import (TYPE_CHECKING, Any, BinaryIO, Dict, Iterable, Iterator, List, Mapping, Optional,
+                    Tuple, Union)
 
-from . import _body, _retry
+from . import _body, _retry, _wire, batch
 from ._call import Reply, Request, encode_name, json_request, read_json
-from .errors import Conflict, Corrupt, Error, Invalid, NotFound
+from .errors import Conflict, Corrupt, Error, Invalid, NotFound, Unreachable
 from .job import Job
 from .object import Entry, ObjectInfo, Reader, info_of, size_of
 
@@ -192,7 +193,46 @@ class Bucket:
         action.twice_is_harmless = False
         self._client.call(action).close()
 
+    # --- archives ---
+
+    def member(self, archive: str, name: str) -> bytes:
+        """The bytes of one member of an object that is a tar."""
+        reply = self._client.call(self._request("GET", archive, query={"member": name}))
+        try:
+            return reply.read()
+        except _wire.Broken as e:
+            reply.drop()
+            raise Unreachable(f"the member broke off: {e}") from e
+        finally:
+            reply.close()
+
+    def members(self, archive: str) -> Iterator[Dict[str, Any]]:
+        """Of an object that is a tar: name, type, size, offset and modified of each, by name."""
+        query = {"members": "list", "limit": "10000"}
+        while True:
+            page = read_json(self._client.call(self._request("GET", archive, query=query)))
+            yield from page["members"]
+            if not page["truncated"]:
+                return
+            last = page["members"][-1]
+            if "name" not in last:
+                raise Invalid(f"the member {last['escaped']} has a name that is no UTF-8",
+                              code="invalid_name")
+            query["after"] = str(last["name"])
+
     # --- many ---
+
+    def batch(self, names: Iterable[Any], *,
+              missing_ok: bool = False) -> "Iterator[Tuple[Any, Optional[bytes]]]":
+        """Each name and its bytes, in this order, by few requests.
+
+        A name is that of an object, a pair of an archive and its member, or a dictionary with
+        `object` and perhaps `member`, `offset` and `length`.  What does not exist raises NotFound, or
+        with `missing_ok` has None for its bytes.
+        """
+        asked = list(names)
+        items = [batch.item_of(self.name, name) for name in asked]
+        return zip(asked, batch.read(self._client, items, missing_ok))
 
     def list(self, prefix: str = "", *, delimiter: str = "", start_after: str = "",
              page_size: int = 1000, cached: bool = False) -> Iterator[Entry]:

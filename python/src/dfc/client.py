@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
-from . import _config, _retry
+from . import _config, _retry, batch
 from ._auth import Identity
 from ._call import Caller, Reply, Request, json_request, read_json
 from ._pool import Pool
@@ -86,6 +86,12 @@ class Client:
     def cluster(self) -> Dict[str, Any]:
         """The cluster's document: its nodes and how they are."""
         return self.get_json("/v1/cluster")
+
+    def batch(self, items: Iterable[Dict[str, Any]], *,
+              missing_ok: bool = False) -> Iterator[Optional[bytes]]:
+        """As Bucket.batch(), of any buckets: each item has `bucket` and `object`, and perhaps
+        `member`, `offset` and `length`.  The bytes of each, in this order."""
+        return batch.read(self, items, missing_ok)
 
     def jobs(self, kind: Optional[str] = None, state: Optional[str] = None) -> List[Dict[str, Any]]:
         query = {k: v for k, v in (("kind", kind), ("state", state)) if v is not None}
