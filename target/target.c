@@ -31,6 +31,8 @@
 #include "target/cold/fresh.h"
 #include "target/store/evict.h"
 #include "target/copies/earlier_owners.h"
+#include "target/uploads/upload_sweep.h"
+#include "target/uploads/uploads.h"
 #include "target/slices/ec.h"
 #include "target/format/ec_manifest.h"
 #include "target/slices/slice_repair.h"
@@ -430,6 +432,10 @@ static int start_jobs(struct target *t, struct error *err)
         code = start_evictor(t, err);
     if (code != 0)
         return code;
+    code = uploads_new(t, &t->uploads, err);
+    if (code != 0)
+        return code;
+    t->upload_sweep = upload_sweep_new(t);
     t->xactions = xactions_new(kinds, t, job_notify);
     return sweeper_new(&config, &t->sweeper, err);
 }
@@ -459,6 +465,14 @@ int target_start(struct target *t, struct error *err)
 
 /* --- stopping --------------------------------------------------------------------------------- */
 
+static void stop_uploads(struct target *t)
+{
+    if (t->upload_sweep != NULL)
+        upload_sweep_stop(t->upload_sweep);
+    if (t->uploads != NULL)
+        uploads_stop(t->uploads);
+}
+
 /* Jobs and renames are told to stop before the servers wait for requests, for some wait for them;
  * jobs, which wait for their streams, go after the servers and before the clients; calls that are
  * under way end with their client, and who takes their ends goes after that. */
@@ -471,6 +485,7 @@ void target_free(struct target *t)
     quotas_stop(t->quotas);
     if (t->xactions != NULL)
         xactions_close(t->xactions);
+    stop_uploads(t);
     if (t->copier != NULL)
         object_copier_stop(t->copier);
     if (t->cold != NULL)
@@ -485,6 +500,8 @@ void target_free(struct target *t)
     if (t->state_sync != NULL) /* a worker may still take a state: who is told of it goes now */
         state_sync_quiet(t->state_sync);
     xactions_free(t->xactions);
+    uploads_free(t->uploads);
+    upload_sweep_free(t->upload_sweep);
     pool_free(t->movers);
     pool_free(t->hashers);
     renames_free(t->renames);

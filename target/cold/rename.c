@@ -157,7 +157,7 @@ static int order_copy(const struct object_call *call, const struct backend_facts
                                    .stall_timeout_ms = HTTP_NO_STALL_TIMEOUT,
                                    .once = true,
                                    .request_id = http_request_id(call->req)};
-    return object_copier_call(t->copier, &post, err);
+    return object_copier_call(t->copier, &post, NULL, err);
 }
 
 /* --- at the old name's owner: the deletion ---------------------------------------------------- */

@@ -55,7 +55,7 @@ int hollow_send(struct target *t, const struct cluster_state *s, const struct bu
                                    .headers = h.lines,
                                    .body = "",
                                    .body_len = 0};
-    int code = object_copier_call(t->copier, &call, err);
+    int code = object_copier_call(t->copier, &call, NULL, err);
     header_lines_end(&h);
     return error_forgive(err, code, E_NOT_MODIFIED);
 }

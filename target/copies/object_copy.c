@@ -35,6 +35,7 @@ struct sending {
     struct sending *next, **prev;
     uint64_t number;
     const char *url;
+    struct copier_reply *reply; /* or NULL */
     bool done;
     struct error err;
 };
@@ -181,15 +182,19 @@ static void sent(void *arg, struct http_result *r)
     http_result_error(r, s->url, &s->err);
     if (r->code == 0 && r->status == 304)
         error_set(&s->err, E_NOT_MODIFIED, "the owner has these bytes already");
+    if (s->reply != NULL && r->code == 0) {
+        s->reply->status = r->status;
+        buf_append(&s->reply->body, r->body.data, r->body.len);
+    }
     s->done = true;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
 }
 
 static int sending_begin(struct sending *s, struct object_copier *c, const struct http_call *call,
-                         struct error *err)
+                         struct copier_reply *reply, struct error *err)
 {
-    *s = (struct sending){.copier = c, .url = call->url};
+    *s = (struct sending){.copier = c, .url = call->url, .reply = reply};
     pthread_mutex_lock(&c->lock);
     bool stopped = c->stopped;
     if (!stopped) {
@@ -222,11 +227,37 @@ static int sending_end(struct sending *s, struct error *err)
     return s->err.code;
 }
 
-int object_copier_call(struct object_copier *c, const struct http_call *call, struct error *err)
+int object_copier_call(struct object_copier *c, const struct http_call *call,
+                       struct copier_reply *reply, struct error *err)
 {
     struct sending s;
-    int code = sending_begin(&s, c, call, err);
+    int code = sending_begin(&s, c, call, reply, err);
     return code != 0 ? code : sending_end(&s, err);
+}
+
+/* What the call says counts, unless it was our reading that failed. */
+int object_copier_stream(struct object_copier *c, struct http_call *call, copier_feed_fn *feed,
+                         void *ctx, struct copier_reply *reply, struct error *err)
+{
+    struct sending s;
+    struct error ours = ERROR_INIT;
+    _cleanup_(bpipe_unrefp)
+    struct bpipe *pipe = bpipe_new(PIPE_BYTES);
+    call->upload = pipe;
+    int code = sending_begin(&s, c, call, reply, err);
+    if (code != 0)
+        return code;
+    bool refused = false; /* by who reads it */
+    int read_code = feed(ctx, pipe, &refused, &ours);
+    if (refused)
+        read_code = 0;
+    bpipe_finish(pipe, read_code != 0 ? &ours : NULL);
+    code = sending_end(&s, err);
+    if (read_code == 0)
+        return code;
+    if (err != NULL)
+        *err = ours;
+    return read_code;
 }
 
 static int each_piece(struct object_copier *c, const struct from *from, ec_take_fn *take, void *ctx,
@@ -247,19 +278,18 @@ static int take_into_buf(void *ctx, const void *data, size_t len, struct error *
 static int send_whole(struct object_copier *c, const struct from *from, struct http_call *call,
                       struct error *err)
 {
-    struct sending s;
     _cleanup_buf_ struct buf bytes = BUF_INIT;
     int code = each_piece(c, from, take_into_buf, &bytes, err);
     call->body = buf_str(&bytes);
     call->body_len = bytes.len;
-    if (code == 0)
-        code = sending_begin(&s, c, call, err);
-    return code != 0 ? code : sending_end(&s, err);
+    return code != 0 ? code : object_copier_call(c, call, NULL, err);
 }
 
 struct feeding {
+    struct object_copier *copier;
+    const struct from *from;
     struct bpipe *pipe;
-    bool refused; /* by who reads it */
+    bool refused;
 };
 
 static int take_into_pipe(void *ctx, const void *data, size_t len, struct error *err)
@@ -270,37 +300,21 @@ static int take_into_pipe(void *ctx, const void *data, size_t len, struct error 
     return code;
 }
 
-/* What the call says counts, unless it was our reading that failed. */
-static int fill_pipe(struct object_copier *c, struct bpipe *pipe, const struct from *from,
-                     struct error *err)
+static int feed_object(void *ctx, struct bpipe *pipe, bool *refused, struct error *err)
 {
-    struct feeding f = {.pipe = pipe};
-    int code = each_piece(c, from, take_into_pipe, &f, err);
-    if (f.refused)
-        code = 0;
-    bpipe_finish(pipe, code != 0 ? err : NULL);
+    struct feeding *f = ctx;
+    f->pipe = pipe;
+    int code = each_piece(f->copier, f->from, take_into_pipe, f, err);
+    *refused = f->refused;
     return code;
 }
 
 static int send_stream(struct object_copier *c, const struct from *from, struct http_call *call,
                        struct error *err)
 {
-    struct sending s;
-    struct error ours = ERROR_INIT;
-    _cleanup_(bpipe_unrefp)
-    struct bpipe *pipe = bpipe_new(PIPE_BYTES);
-    call->upload = pipe;
+    struct feeding f = {.copier = c, .from = from};
     call->upload_length = (int64_t)from->attr.size;
-    int code = sending_begin(&s, c, call, err);
-    if (code != 0)
-        return code;
-    int read_code = fill_pipe(c, pipe, from, &ours);
-    code = sending_end(&s, err);
-    if (read_code == 0)
-        return code;
-    if (err != NULL)
-        *err = ours;
-    return read_code;
+    return object_copier_stream(c, call, feed_object, &f, NULL, err);
 }
 
 static int copy_to_peer(struct object_copier *c, const struct object_copy *copy,

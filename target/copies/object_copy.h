@@ -12,6 +12,7 @@
  *                                                           (rebalance.h)
  *                              Dfc-Copy: hollow             the same without its bytes (hollow.h)
  *                              Dfc-Copy: stage              bytes not visible yet (staged.h)
+ *                              Dfc-Copy: upload             a client's, which came in parts
  *
  * The owner of a bucket with several copies is the one that acts (cluster/placement/owners.h); it
  * gets its copy by a call, too, where it is this target.
@@ -25,6 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "target/store/object.h"
 
 #define OBJECT_COPY_HEADER "Dfc-Copy"
@@ -32,6 +34,7 @@
 #define OBJECT_COPY_MOVE "move"     /* with Dfc-Version, and: */
 #define OBJECT_COPY_HOLLOW "hollow" /* a move without its bytes (hollow.h) */
 #define OBJECT_COPY_STAGE "stage"   /* with Dfc-Stage */
+#define OBJECT_COPY_UPLOAD "upload" /* the end of an upload in parts (uploads/complete.h) */
 #define OBJECT_STAGE_HEADER "Dfc-Stage"
 /* With it: the leader computes ATTR_MD5, and so does the other owner. */
 #define OBJECT_STAGE_MD5_HEADER "Dfc-Stage-Md5"
@@ -44,6 +47,7 @@
 #define HIDDEN_ATTEMPT_HEADER "Dfc-Attempt"     /* … and which (hidden.h) */
 
 struct arena;
+struct bpipe;
 struct http_call;
 struct object_copier;
 struct target;
@@ -86,5 +90,17 @@ bool object_copy_is_taken(const struct bucket *b, const struct attr *a);
 /* The target to which a name's copies go.  E_NO_TARGETS, E_NODE_UNREACHABLE. */
 int object_copy_owner(const struct cluster_state *s, const struct bucket *b, const char *name,
                       const struct node **owner, struct error *err);
-/* A call to another target, or this one, that ends with the copies; waiting. */
-int object_copier_call(struct object_copier *c, const struct http_call *call, struct error *err);
+/* What another target has answered, beside the outcome. */
+struct copier_reply {
+    int status; /* 0: nothing */
+    struct buf body;
+};
+
+/* A call to another target, or this one, that ends with the copies; waiting.  reply: or NULL. */
+int object_copier_call(struct object_copier *c, const struct http_call *call,
+                       struct copier_reply *reply, struct error *err);
+/* Writes the body to the pipe.  *refused: it failed, for the pipe takes no more. */
+typedef int copier_feed_fn(void *ctx, struct bpipe *pipe, bool *refused, struct error *err);
+/* The same with call->upload_length bytes of feed(). */
+int object_copier_stream(struct object_copier *c, struct http_call *call, copier_feed_fn *feed,
+                         void *ctx, struct copier_reply *reply, struct error *err);

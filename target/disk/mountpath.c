@@ -126,7 +126,7 @@ static int take_lock(struct mountpath *mp, struct error *err)
 
 static int make_dirs(struct mountpath *mp, struct error *err)
 {
-    static const char *const names[] = {"obj", "tmp", "trash", "jobs", "docs"};
+    static const char *const names[] = {"obj", "tmp", "trash", "jobs", "docs", "uploads"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         _cleanup_free_ char *path = xprintf("%s/.dfc/%s", mp->path, names[i]);
         int code = file_mkdirs(path, DIR_MODE, err);

@@ -7,6 +7,7 @@
  *   <path>/.dfc/tmp/           unfinished writes; emptied when it is opened
  *   <path>/.dfc/trash/         buckets that were destroyed, on their way out
  *   <path>/.dfc/index/         index.h
+ *   <path>/.dfc/uploads/       uploads in parts: target/uploads/upload_dir.h
  *   <path>/.dfc/jobs/          jobs' work files, a directory for each
  *   <path>/.dfc/docs/          the last cluster state seen: docs.h
  *

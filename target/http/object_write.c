@@ -328,6 +328,7 @@ static void write_begin(struct http_request *req, enum put_kind kind)
     struct object_call *call = object_call_new(req);
     struct write_parts parts = {.put = NULL};
     call->put.kind = kind;
+    call->put.in_parts = kind == PUT_CLIENT && http_listener(req) == NET_DATA;
     call->done = stored;
     enum admit_verdict verdict = object_call_admit(call);
     bool waits =

@@ -12,6 +12,7 @@
 #include "target/node/target.h"
 #include "target/node/write_path.h"
 #include "target/store/own_meta.h"
+#include "target/uploads/complete.h"
 
 enum put_kind put_kind_of_peer(const struct http_request *req)
 {
@@ -21,6 +22,7 @@ enum put_kind put_kind_of_peer(const struct http_request *req)
     return strcmp(text, OBJECT_COPY_MOVE) == 0     ? PUT_MOVE
            : strcmp(text, OBJECT_COPY_HOLLOW) == 0 ? PUT_HOLLOW
            : strcmp(text, OBJECT_COPY_STAGE) == 0  ? PUT_STAGE
+           : strcmp(text, OBJECT_COPY_UPLOAD) == 0 ? PUT_CLIENT
                                                    : PUT_JOB;
 }
 
@@ -206,7 +208,7 @@ static int claim_quota(struct object_call *call, uint64_t size, struct error *er
 static bool wants_md5(const struct object_call *call, const struct object_put_spec *spec)
 {
     const struct bucket_props *props = &call->bucket->props;
-    if (spec->slices != NULL || call->put.passes)
+    if (spec->slices != NULL || call->put.passes || call->put.in_parts)
         return false;
     if (call->put.kind == PUT_STAGE)
         return http_header(call->req, OBJECT_STAGE_MD5_HEADER) != NULL;
@@ -225,6 +227,39 @@ static int parse_sum(const struct object_call *call, struct s3_sum_text *out, bo
     if (text == NULL || s3_sum_text_parse(text, out))
         return 0;
     return error_set(err, E_INVALID, "%s: '%.64s' is no checksum of S3", header, text);
+}
+
+/* --- uploads in parts ------------------------------------------------------------------------- */
+
+static void unref_upload(void *arg)
+{
+    upload_unref(arg);
+}
+
+/* The file that has the bytes, where this target has put them together in place. */
+static int take_file(struct object_call *call, struct object_put_spec *spec, struct error *err)
+{
+    const char *id = call->put.in_parts ? http_header(call->req, UPLOAD_ID_HEADER) : NULL;
+    struct upload *u;
+    if (id == NULL)
+        return 0;
+    if (call->path != &one_path)
+        return error_set(err, E_STALE_MAP, "the bucket keeps its objects in another way by now");
+    int code = upload_ready(call->target->uploads, id, spec->bucket_id, spec->name, &u, err);
+    if (code != 0)
+        return code;
+    http_on_end(call->req, unref_upload, u);
+    spec->file = &u->body;
+    spec->size = u->body.size;
+    return 0;
+}
+
+static void collect_tag(const struct object_call *call, struct meta *m)
+{
+    const char *tag = http_header(call->req, UPLOAD_TAG_HEADER);
+    const struct own_meta row = {.name = ATTR_MD5, .sent = "the entity tag"};
+    if (m->err.code == 0 && tag != NULL && call->bucket->props.backend == NULL)
+        add_own(m, &row, tag);
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
@@ -269,6 +304,8 @@ static int put_open_with(struct object_call *call, const struct meta *meta, stru
         spec.md5 = call->target->hashers;
     if (wants_sum && spec.slices == NULL)
         spec.sum = &sum;
+    if ((code = take_file(call, &spec, err)) != 0)
+        return code;
     if ((code = claim_quota(call, spec.size, err)) != 0)
         return code;
     call->condition = spec.condition;
@@ -293,21 +330,42 @@ static int check_meta(const struct object_call *call, const struct meta *meta, s
     return backend_meta_check(call->bucket->props.backend, meta->pairs.data, meta->pairs.len, err);
 }
 
-int put_open(struct object_call *call, struct write_parts *out, struct error *err)
+/* In any case the caller's to clear. */
+static int take_meta(struct object_call *call, struct meta *meta, struct error *err)
 {
     bool by_client = call->put.kind == PUT_CLIENT;
+    *meta = (struct meta){.pairs = BUF_INIT};
     int code = by_client ? bucket_refuse_write(call->bucket, "PUT", err) : 0;
     if (code != 0)
         return code;
-    struct meta meta = {.pairs = BUF_INIT};
-    http_each_header(call->req, collect_meta, &meta);
+    http_each_header(call->req, collect_meta, meta);
     if (by_client) {
-        refuse_own(&meta);
-        collect_encoding(call->req, &meta);
-        collect_tags(call->req, &meta);
-        collect_kept(call->req, &meta);
+        refuse_own(meta);
+        collect_encoding(call->req, meta);
+        collect_tags(call->req, meta);
+        collect_kept(call->req, meta);
+        if (call->put.in_parts)
+            collect_tag(call, meta);
     }
-    code = check_meta(call, &meta, err);
+    return check_meta(call, meta, err);
+}
+
+int put_check_headers(struct object_call *call, struct error *err)
+{
+    struct meta meta;
+    struct s3_sum_text sum;
+    bool wanted;
+    int code = take_meta(call, &meta, err);
+    if (code == 0)
+        code = parse_sum(call, &sum, &wanted, err);
+    buf_done(&meta.pairs);
+    return code;
+}
+
+int put_open(struct object_call *call, struct write_parts *out, struct error *err)
+{
+    struct meta meta;
+    int code = take_meta(call, &meta, err);
     if (code == 0)
         code = put_open_with(call, &meta, out, err);
     buf_done(&meta.pairs);

@@ -12,5 +12,7 @@ struct write_parts;
 
 /* What another target sends, by its header Dfc-Copy. */
 enum put_kind put_kind_of_peer(const struct http_request *req);
+/* May a PUT have these headers?  What an upload in parts asks when it begins. */
+int put_check_headers(struct object_call *call, struct error *err);
 /* Begins what is to be stored, by the call's path.  E_INVALID names the header. */
 int put_open(struct object_call *call, struct write_parts *out, struct error *err);

@@ -38,7 +38,10 @@ void object_call_redirect(const struct object_call *call, const struct cluster_s
                           const struct bucket *bucket, const struct node *owner)
 {
     _cleanup_buf_ struct buf url = BUF_INIT;
-    location_put_target(&url, owner, s, bucket, call->name, http_raw_query(call->req));
+    if (call->begins_upload)
+        location_put_upload_target(&url, owner, s, bucket, call->name, http_raw_query(call->req));
+    else
+        location_put_target(&url, owner, s, bucket, call->name, http_raw_query(call->req));
     guard_put_proof(call->req, bucket->id, call->rename.new_name, &url);
     struct error err;
     if (http_body_comes_once(call->req)) {

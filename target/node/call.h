@@ -40,7 +40,7 @@ struct call_read {
 
 /* What sends a PUT, and as what (put_spec.h). */
 enum put_kind {
-    PUT_CLIENT, /* a client: a write */
+    PUT_CLIENT, /* a client: a write; or the end of one that came in parts (uploads/complete.h) */
     PUT_JOB,    /* another target's job: a write */
     PUT_STAGE,  /* the leader of the name: bytes that wait for its word */
     PUT_MOVE,   /* another owner: the object as it is */
@@ -50,6 +50,7 @@ enum put_kind {
 struct call_put {
     enum put_kind kind;
     struct copy_rule rule;    /* of PUT_JOB: what it may take the place of */
+    bool in_parts;            /* of PUT_CLIENT: another target has put it together */
     bool passes;              /* another target leads the name: the request is sent on */
     bool renames;             /* of PUT_JOB: the copy is the new name of an object */
     struct quota_claim claim; /* of what the write adds to its bucket */
@@ -77,6 +78,7 @@ struct object_call {
     const struct bucket *bucket;       /* the state's */
     const char *name;
     bool refreshed;
+    bool begins_upload; /* in parts */
     void (*serve)(struct object_call *call);
     const struct write_path *path;     /* how the bucket keeps the object; set by admission */
     struct object_condition condition; /* of a PUT or DELETE: asked when it is its turn */

@@ -15,11 +15,6 @@ const struct param_row target_param_rows[] = {
 };
 
 const char *const target_params_live[] = {
-    "copy_parallel",
-    "keepalive_interval",
-    "s3_forwards_max",
-    "sort_memory",
-    "sort_key_map_memory",
-    "sort_zstd_window",
-    NULL,
+    "copy_parallel",       "keepalive_interval", "s3_forwards_max", "sort_memory",
+    "sort_key_map_memory", "sort_zstd_window",   "uploads_max",     NULL,
 };

@@ -56,6 +56,8 @@ struct readiness;
 struct renames;
 struct sweeper;
 struct tls;
+struct upload_sweep;
+struct uploads;
 struct xactions;
 
 struct target;
@@ -126,6 +128,8 @@ struct target {
     struct xactions *xactions;              /* background jobs */
     struct health *health;                  /* takes bad disks out */
     struct sweeper *sweeper;                /* removes destroyed buckets and old tombstones */
+    struct uploads *uploads;                /* in parts */
+    struct upload_sweep *upload_sweep;      /* removes those that nobody completes */
     struct gateway *gateway;                /* for S3 requests */
     struct http_server *servers[LISTENERS]; /* LISTEN_S3, LISTEN_ADMIN may be NULL … */
     char *urls[LISTENERS];                  /* … and so its URL; as others reach them */

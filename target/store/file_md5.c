@@ -15,6 +15,7 @@ enum { PIECE = 256 * 1024, STEP = 1024 * 1024 };
 struct file_md5 {
     struct pool *threads;
     int fd; /* -1: the writer computes */
+    uint64_t offset;
     struct checksum *md5;
     struct checksum_value value;
     pthread_mutex_t lock; /* of what follows */
@@ -27,15 +28,18 @@ struct file_md5 {
     void *arg;
 };
 
-int file_md5_new(struct pool *threads, int fd, uint64_t size, struct file_md5 **out,
-                 struct error *err)
+int file_md5_new(struct pool *threads, int fd, uint64_t offset, uint64_t size,
+                 struct file_md5 **out, struct error *err)
 {
     int own = size < FILE_MD5_SMALL ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0 && size >= FILE_MD5_SMALL)
         return error_errno(err, errno, "dup of a file that is being written");
     struct file_md5 *m = xcalloc(1, sizeof *m);
-    *m = (struct file_md5){
-        .threads = threads, .fd = own, .md5 = checksum_new(CHECKSUM_MD5), .refs = 1};
+    *m = (struct file_md5){.threads = threads,
+                           .fd = own,
+                           .offset = offset,
+                           .md5 = checksum_new(CHECKSUM_MD5),
+                           .refs = 1};
     pthread_mutex_init(&m->lock, NULL);
     *out = m;
     return 0;
@@ -82,7 +86,7 @@ static size_t next_piece(struct file_md5 *m, bool *over)
 static void read_piece(struct file_md5 *m, char *piece, size_t len)
 {
     struct error err = ERROR_INIT;
-    int code = file_pread_full(m->fd, piece, len, m->read, &err);
+    int code = file_pread_full(m->fd, piece, len, m->offset + m->read, &err);
     if (code == 0)
         checksum_update(m->md5, piece, len);
     pthread_mutex_lock(&m->lock);

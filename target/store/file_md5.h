@@ -21,11 +21,11 @@ struct pool;
 
 enum { FILE_MD5_SMALL = 64 * 1024 };
 
-/* `size`: what the file will have, or UINT64_MAX.  The descriptor stays the caller's.  The pool
- * outlives it. */
-int file_md5_new(struct pool *threads, int fd, uint64_t size, struct file_md5 **out,
-                 struct error *err);
-/* These bytes were written at the end of the file.  One thread at a time. */
+/* Of the bytes from `offset` on.  `size`: how many there will be, or UINT64_MAX.  The descriptor
+ * stays the caller's.  The pool outlives it. */
+int file_md5_new(struct pool *threads, int fd, uint64_t offset, uint64_t size,
+                 struct file_md5 **out, struct error *err);
+/* These bytes were written, behind those before.  One thread at a time. */
 void file_md5_wrote(struct file_md5 *m, const void *data, size_t len);
 /* All bytes are written, or `why` tells why not (else NULL).  Calls fn once, from this thread or
  * one of the pool. */

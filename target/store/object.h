@@ -202,6 +202,16 @@ struct object_moved {
                       * theirs */
 };
 
+/* A whole file on the disk of the name's mountpath, which becomes the object by one rename: the
+ * object gets a second link to it, and the first one stays.  Nobody writes the file any more. */
+struct object_file {
+    const struct mountpath *mp; /* that has it; E_STALE_MAP where the name is on another one */
+    const char *path;
+    uint64_t size;
+    struct checksum_value checksum; /* of its bytes, to be stored */
+    const char *sum;                /* OBJECT_SUM, or "" */
+};
+
 struct object_put_spec {
     uint64_t bucket_id;
     const char *name;
@@ -227,8 +237,9 @@ struct object_put_spec {
     bool yields;        /* E_PRECONDITION over what is pending: it comes from the backend */
     bool unnamed;       /* a temporary file: it is never committed, and no rule is asked */
     struct pool *md5;   /* or NULL: its threads compute ATTR_MD5 (file_md5.h) */
-    const struct s3_sum_text *sum; /* or NULL: OBJECT_SUM is computed, and must be this one */
-    bool unread;                   /* nobody reads it soon: past the page cache (io/direct.h) */
+    const struct s3_sum_text *sum;  /* or NULL: OBJECT_SUM is computed, and must be this one */
+    bool unread;                    /* nobody reads it soon: past the page cache (io/direct.h) */
+    const struct object_file *file; /* or NULL: it has the bytes, and none come */
 };
 
 struct object_put;

@@ -45,6 +45,7 @@ struct object_put {
     bool decided;  /* a write of our own, whose version other owners have */
     bool ranks;    /* of the same version the greater rank stays */
     bool unnamed;  /* it gets no name */
+    bool linked;   /* a file had the bytes (struct object_file) */
     bool yields;   /* it takes the place of nothing that is pending */
     object_done_fn *done;
     void *arg;
@@ -209,6 +210,7 @@ static void put_copy_spec(struct object_put *p, const struct object_put_spec *sp
     p->yields = spec->yields;
     p->unnamed = spec->unnamed;
     p->unread = spec->unread;
+    p->linked = spec->file != NULL;
     p->condition = spec->condition;
     p->size = spec->size;
 }
@@ -284,7 +286,7 @@ static bool put_is_known(const struct object_put *p)
  * part of that (known.h). */
 static bool put_takes_room(const struct object_put *p)
 {
-    return !put_is_tombstone(p) && !put_is_known(p);
+    return !put_is_tombstone(p) && !put_is_known(p) && !p->linked;
 }
 
 /* Of what comes without bytes. */
@@ -294,7 +296,20 @@ static int put_admit_known(const struct object_put *p, struct error *err)
     return code != 0 ? code : known_admit(&p->commit.place, err);
 }
 
-static int put_begin_steps(struct object_put *p, struct error *err)
+static int put_link(struct object_put *p, const struct object_file *file, struct error *err)
+{
+    struct commit *c = &p->commit;
+    if (c->place.mp != file->mp)
+        return error_set(err, E_STALE_MAP, "'%s' is on '%s' by now", c->place.name,
+                         c->place.mp->path);
+    p->written = file->size;
+    c->attr.checksum = file->checksum;
+    if (*file->sum != '\0' && object_put_tag(p, OBJECT_SUM, file->sum, err) != 0)
+        return err->code;
+    return object_tmp_link(c->place.mp, file->path, c->tmp, &c->fd, err);
+}
+
+static int put_begin_steps(struct object_put *p, const struct object_file *file, struct error *err)
 {
     struct commit *c = &p->commit;
     int code;
@@ -303,7 +318,8 @@ static int put_begin_steps(struct object_put *p, struct error *err)
         (put_is_worth_asking(p) && (code = commit_ask(c, err)) != 0) ||
         (put_is_known(p) && (code = put_admit_known(p, err)) != 0) ||
         (code = mountpath_make_dir(c->place.mp, c->place.bucket_id, &c->place.path, err)) != 0 ||
-        (code = object_tmp_create(c->place.mp, c->tmp, &c->fd, err)) != 0)
+        (code = file != NULL ? put_link(p, file, err)
+                             : object_tmp_create(c->place.mp, c->tmp, &c->fd, err)) != 0)
         return code;
     direct_begin(&p->direct, c->fd, p->unread);
     return put_takes_room(p) && p->size > 0 ? put_claim(p, 0, err) : 0;
@@ -318,9 +334,9 @@ int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
     put_sums_begin(&p->sums, spec);
     int code = object_place_set(&p->commit.place, s, spec->bucket_id, p->commit.attr.name, err);
     if (code == 0)
-        code = put_begin_steps(p, err);
+        code = put_begin_steps(p, spec->file, err);
     if (code == 0 && spec->md5 != NULL)
-        code = file_md5_new(spec->md5, p->commit.fd, p->size, &p->md5, err);
+        code = file_md5_new(spec->md5, p->commit.fd, 0, p->size, &p->md5, err);
     if (code != 0) {
         object_put_abort(p);
         return code;
@@ -445,6 +461,8 @@ static int put_check_sum(struct object_put *p, struct error *err)
         p->commit.attr.checksum = p->sums.expect;
         return 0;
     }
+    if (p->linked)
+        return 0;
     char s3[S3_SUM_TEXT_MAX];
     int code = put_sums_end(&p->sums, p->written, &p->commit.attr.checksum, s3, err);
     if (code == 0 && s3[0] != '\0')

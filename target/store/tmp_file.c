@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "common/fault.h"
 
@@ -21,6 +22,24 @@ int object_tmp_create(struct mountpath *mp, char name[static MOUNTPATH_TMP_NAME]
         return 0;
     return mountpath_failed(mp,
                             error_errno(err, errnum, "create '%s/.dfc/tmp/%s'", mp->path, name));
+}
+
+int object_tmp_link(struct mountpath *mp, const char *path, char name[static MOUNTPATH_TMP_NAME],
+                    int *fd, struct error *err)
+{
+    mountpath_tmp_name(mp, name);
+    int errnum = fault_errno("disk.open");
+    *fd = -1;
+    if (errnum == 0 && linkat(AT_FDCWD, path, mp->tmp_fd, name, 0) != 0)
+        errnum = errno;
+    if (errnum == 0 && (*fd = openat(mp->tmp_fd, name, O_RDWR | O_CLOEXEC)) < 0) {
+        errnum = errno;
+        unlinkat(mp->tmp_fd, name, 0);
+    }
+    if (errnum == 0)
+        return 0;
+    return mountpath_failed(
+        mp, error_errno(err, errnum, "link '%s' to '%s/.dfc/tmp/%s'", path, mp->path, name));
 }
 
 int object_set_attr(const struct mountpath *mp, int fd, const struct attr *a, struct error *err)

@@ -1,0 +1,452 @@
+#include "target/http/upload_routes.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/parse.h"
+#include "target/http/put_spec.h"
+#include "target/node/call.h"
+#include "target/node/header_lines.h"
+#include "target/node/reply.h"
+#include "target/node/target.h"
+#include "target/store/own_meta.h"
+#include "target/uploads/complete.h"
+#include "target/uploads/part_write.h"
+
+/* --- which upload ----------------------------------------------------------------------------- */
+
+int upload_of_request(const struct http_request *req, struct upload **out, struct error *err)
+{
+    struct target *t = http_user(req);
+    const char *id = http_query(req, "upload"), *name = http_path_param(req, "bucket");
+    if (id == NULL)
+        return error_set(err, E_INVALID, "the query names no upload: ?upload=ID");
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket(&s->bmd, name);
+    if (b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
+    return uploads_get(t->uploads, id, b->id, http_path_param(req, "object"), out, err);
+}
+
+int upload_number(const struct http_request *req, const char *name, uint64_t least, uint64_t most,
+                  uint64_t *value, struct error *err)
+{
+    const char *text = http_query(req, name);
+    int code = text != NULL ? parse_u64(text, value, err) : 0;
+    if (code != 0)
+        return error_recode(err, E_INVALID, "parameter '%s'", name);
+    if (*value < least || *value > most)
+        return error_set(err, E_INVALID, "parameter '%s' is not within %llu and %llu", name,
+                         (unsigned long long)least, (unsigned long long)most);
+    return 0;
+}
+
+static void unref_upload(void *arg)
+{
+    upload_unref(arg);
+}
+
+/* --- begin ------------------------------------------------------------------------------------ */
+
+struct begin {
+    struct object_call *call;
+    struct upload_about about;
+    struct buf headers;
+};
+
+static bool is_kept_header(const char *name)
+{
+    static const char *const names[] = {"Content-Type", "Content-Encoding", OBJECT_SUM_HEADER,
+                                        OBJECT_TAGS_HEADER};
+    if (strncasecmp(name, OBJECT_META_PREFIX, strlen(OBJECT_META_PREFIX)) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    }
+    const struct own_meta *own = own_metas;
+    while (own->name != NULL && !(own->is_kept && strcasecmp(name, own->sent) == 0))
+        own++;
+    return own->name != NULL;
+}
+
+static void keep_header(void *ctx, const char *name, const char *value)
+{
+    struct buf *headers = ctx;
+    if (!is_kept_header(name))
+        return;
+    buf_printf(headers, "%s: %s", name, value);
+    buf_putc(headers, '\0');
+}
+
+static void begin_free(void *arg)
+{
+    struct begin *b = arg;
+    buf_done(&b->headers);
+}
+
+static void begin_in_thread(void *arg)
+{
+    struct begin *b = arg;
+    struct object_call *call = b->call;
+    char id[UPLOAD_ID_CHARS + 1];
+    struct error err = ERROR_INIT;
+    log_set_request(http_request_id(call->req));
+    if (uploads_begin(call->target->uploads, &b->about, id, &err) != 0) {
+        object_call_fail(call, "begin an upload of", &err);
+    } else {
+        _cleanup_json_ json_t *doc = json_pack("{ss}", "upload", id);
+        http_reply_json(call->req, 201, doc);
+    }
+    log_set_request(NULL);
+}
+
+static void begin_admitted(struct object_call *call)
+{
+    struct error err = ERROR_INIT;
+    struct begin *b = arena_alloc(http_arena(call->req), sizeof *b);
+    *b = (struct begin){.call = call, .headers = BUF_INIT};
+    http_on_end(call->req, begin_free, b);
+    http_each_header(call->req, keep_header, &b->headers);
+    b->about = (struct upload_about){.bucket_id = call->bucket->id,
+                                     .object = arena_strdup(http_arena(call->req), call->name),
+                                     .headers = b->headers.data,
+                                     .headers_len = b->headers.len};
+    int code = put_check_headers(call, &err);
+    if (code == 0)
+        code = uploads_run(call->target->uploads, begin_in_thread, b, &err);
+    if (code != 0)
+        object_call_fail(call, "begin an upload of", &err);
+}
+
+/* --- a part ----------------------------------------------------------------------------------- */
+
+struct part_call {
+    struct http_request *req;
+    struct part_write *write; /* NULL once it has ended */
+    bool failed;              /* and replied to */
+};
+
+static void part_cut(struct http_request *req, void *ctx)
+{
+    struct part_call *p = ctx;
+    (void)req;
+    part_write_abort(steal(p->write));
+}
+
+static size_t part_data(struct http_request *req, void *ctx, const char *data, size_t len)
+{
+    struct part_call *p = ctx;
+    struct error err = ERROR_INIT;
+    if (p->failed || part_write_more(p->write, data, len, &err) == 0)
+        return len;
+    part_write_abort(steal(p->write));
+    p->failed = true;
+    http_reply_error(req, &err);
+    return len;
+}
+
+static void part_stored(void *arg, const struct part *part, const struct error *err)
+{
+    struct part_call *p = arg;
+    struct checksum_value md5 = {.type = CHECKSUM_MD5};
+    char hex[2 * CHECKSUM_MAX + 1];
+    if (part == NULL) {
+        http_reply_error(p->req, err);
+        return;
+    }
+    memcpy(md5.bytes, part->md5, PART_MD5);
+    checksum_hex(&md5, hex);
+    _cleanup_json_ json_t *doc = json_pack("{sI ss sI}", "part", (json_int_t)part->number, "tag",
+                                           hex, "size", (json_int_t)part->size);
+    http_reply_json(p->req, 200, doc);
+}
+
+static void part_end(struct http_request *req, void *ctx)
+{
+    struct part_call *p = ctx;
+    (void)req;
+    if (!p->failed)
+        part_write_end(steal(p->write), part_stored, p);
+}
+
+static int parse_md5(const struct http_request *req, struct part_spec *spec,
+                     struct checksum_value *md5, struct error *err)
+{
+    const char *text = http_header(req, "Content-MD5");
+    if (text == NULL)
+        return 0;
+    if (!checksum_parse_base64(CHECKSUM_MD5, text, md5))
+        return error_set(err, E_INVALID, "Content-MD5: '%.64s' is not the base64 of an MD5", text);
+    spec->expect = md5;
+    return 0;
+}
+
+static bool is_synced(struct target *t, uint64_t bucket_id)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
+    return b == NULL || b->props.durability == DURABILITY_SYNC;
+}
+
+static int open_part(struct http_request *req, struct part_write **out, struct error *err)
+{
+    struct target *t = http_user(req);
+    _cleanup_(upload_unrefp)
+    struct upload *u = NULL;
+    struct checksum_value md5;
+    uint64_t number = 0;
+    int64_t length = http_content_length(req);
+    struct part_spec spec = {.size = length >= 0 ? (uint64_t)length : OBJECT_SIZE_UNKNOWN,
+                             .md5 = t->hashers};
+    int code = upload_number(req, "part", 1, PARTS_MAX, &number, err);
+    if (code == 0)
+        code = parse_md5(req, &spec, &md5, err);
+    if (code == 0)
+        code = upload_of_request(req, &u, err);
+    if (code != 0)
+        return code;
+    spec.number = (unsigned)number;
+    spec.sync = is_synced(t, u->about.bucket_id);
+    return part_write_begin(u, &spec, out, err);
+}
+
+static void part_begin(struct http_request *req)
+{
+    static const struct http_body_ops ops = {.data = part_data, .end = part_end, .cut = part_cut};
+    struct part_call *p = arena_alloc(http_arena(req), sizeof *p);
+    struct error err = ERROR_INIT;
+    *p = (struct part_call){.req = req};
+    if (open_part(req, &p->write, &err) != 0)
+        http_reply_error(req, &err);
+    else
+        http_take_body(req, &ops, p);
+}
+
+/* --- complete --------------------------------------------------------------------------------- */
+
+struct complete_call {
+    struct http_request *req;
+    struct upload *upload;
+    struct listed_part *list;
+    size_t count;
+};
+
+static int take_listed(json_t *item, size_t at, struct listed_part *out, struct error *err)
+{
+    static const char *const fields[] = {"part", "tag", NULL};
+    uint64_t number = 0;
+    const char *tag = NULL;
+    struct checksum_value md5;
+    char path[32];
+    snprintf(path, sizeof path, "[%zu]", at);
+    if (!json_is_object(item))
+        return error_set(err, E_INVALID, "%s is not {\"part\": N, \"tag\": MD5}", path);
+    int code = json_only_fields(item, path, fields, err);
+    if (code == 0)
+        code = json_need_u64(item, path, "part", &number, err);
+    if (code == 0)
+        code = json_need_str(item, path, "tag", &tag, err);
+    if (code == 0)
+        code = checksum_parse(CHECKSUM_MD5, tag, &md5, err);
+    if (code == 0 && (number < 1 || number > PARTS_MAX))
+        code = error_set(err, E_INVALID, "%s.part: numbers are 1 to %d", path, PARTS_MAX);
+    if (code != 0)
+        return error_recode(err, E_INVALID, "list of parts");
+    out->number = (unsigned)number;
+    memcpy(out->md5, md5.bytes, PART_MD5);
+    return 0;
+}
+
+static int take_list(struct complete_call *c, const char *data, size_t len, struct error *err)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    int code = json_parse(data, len, &doc, err);
+    if (code != 0)
+        return code;
+    size_t count = json_array_size(doc);
+    if (!json_is_array(doc) || count > PARTS_MAX)
+        return error_set(err, E_INVALID,
+                         "the body is no list of at most %d parts: [{\"part\": N, \"tag\": MD5}]",
+                         PARTS_MAX);
+    c->list = arena_alloc(http_arena(c->req), (count + 1) * sizeof *c->list);
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = take_listed(json_array_get(doc, i), i, &c->list[i], err);
+    c->count = count;
+    return code;
+}
+
+/* What the PUT at the leader has of this request. */
+static void put_conditions(struct http_request *req, struct header_lines *h)
+{
+    static const char *const names[] = {"If-Match", "If-None-Match", "If-Unmodified-Since"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = http_header_list(req, names[i]);
+        if (value != NULL)
+            header_lines_printf(h, "%s: %s", names[i], value);
+    }
+}
+
+static void complete_in_thread(void *arg)
+{
+    struct complete_call *c = arg;
+    struct error err = ERROR_INIT;
+    _cleanup_json_ json_t *reply = NULL;
+    static const char *const none[] = {NULL};
+    struct header_lines h;
+    log_set_request(http_request_id(c->req));
+    header_lines_begin(&h);
+    put_conditions(c->req, &h);
+    const struct completion completion = {.upload = c->upload,
+                                          .list = c->list,
+                                          .count = c->count,
+                                          .headers = h.count > 0 ? h.lines : none,
+                                          .sum = http_header(c->req, OBJECT_SUM_HEADER)};
+    if (upload_complete(&completion, &reply, &err) != 0)
+        http_reply_error(c->req, &err);
+    else
+        http_reply_json(c->req, 200, reply);
+    header_lines_end(&h);
+    log_set_request(NULL);
+}
+
+static void complete_body(struct http_request *req, const char *data, size_t len)
+{
+    struct target *t = http_user(req);
+    struct complete_call *c = arena_alloc(http_arena(req), sizeof *c);
+    struct error err = ERROR_INIT;
+    *c = (struct complete_call){.req = req};
+    int code = take_list(c, data, len, &err);
+    if (code == 0)
+        code = upload_of_request(req, &c->upload, &err);
+    if (code == 0)
+        http_on_end(req, unref_upload, c->upload);
+    if (code == 0)
+        code = uploads_run(t->uploads, complete_in_thread, c, &err);
+    if (code != 0)
+        http_reply_error(req, &err);
+}
+
+static bool is_completing(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+static void post_begin(struct http_request *req)
+{
+    const struct target *t = http_user(req);
+    if (http_query(req, "upload") != NULL) {
+        http_be_patient(req, is_completing, NULL);
+        http_collect_body(req, t->params.body_max, complete_body);
+        return;
+    }
+    struct object_call *call = object_call_new(req);
+    call->begins_upload = true;
+    object_call_start(call, begin_admitted);
+}
+
+/* --- abort ------------------------------------------------------------------------------------ */
+
+struct abort_call {
+    struct http_request *req;
+    struct upload *upload;
+};
+
+static void abort_in_thread(void *arg)
+{
+    struct abort_call *a = arg;
+    struct error err = ERROR_INIT;
+    if (upload_abort(a->upload, &err) != 0)
+        http_reply_error(a->req, &err);
+    else
+        http_reply_empty(a->req, 204);
+}
+
+static void abort_begin(struct http_request *req)
+{
+    struct target *t = http_user(req);
+    struct abort_call *a = arena_alloc(http_arena(req), sizeof *a);
+    struct error err = ERROR_INIT;
+    *a = (struct abort_call){.req = req};
+    int code = upload_of_request(req, &a->upload, &err);
+    if (code == 0)
+        http_on_end(req, unref_upload, a->upload);
+    if (code == 0)
+        code = uploads_run(t->uploads, abort_in_thread, a, &err);
+    if (code != 0)
+        http_reply_error(req, &err);
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+#define UPLOAD_PATTERN "/v1/uploads/{bucket}/{object...}"
+#define FROM_PROXY                                                               \
+    {"dfcb", "the bucket's id, from a proxy's redirect"},                        \
+        {"dfcv", "the state version, from there"},                               \
+    {                                                                            \
+        "dfca", "with access control: the proxy's decision about this very call" \
+    }
+
+const struct http_route upload_routes[] = {
+    {.name = "upload_post",
+     .method = HTTP_POST,
+     .pattern = UPLOAD_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_WRITE,
+     .signs = "upload-POST",
+     .any_type = true,
+     .begin = post_begin,
+     .summary = "Begins an upload in parts, or completes the one that the query names.",
+     .query = HTTP_PARAMETERS({"upload", "its id: to complete it"}, FROM_PROXY),
+     .body =
+         "begin: none, with the headers of a PUT; complete: `[{\"part\": N, \"tag\": MD5}]`, with "
+         "`If-Match`, `If-None-Match`, `Dfc-Sum`",
+     .reply =
+         "begin: 201 `{\"upload\"}`; complete: 200 `{\"version\", \"etag\", \"size\", \"tag\"}`",
+     .errors = "overloaded not_found not_ready invalid_part invalid_part_order part_too_small "
+               "precondition_failed checksum_mismatch no_space quota_exceeded"},
+    {.name = "upload_part",
+     .method = HTTP_PUT,
+     .pattern = UPLOAD_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_WRITE,
+     .signs = "upload-PUT",
+     .any_type = true,
+     .begin = part_begin,
+     .summary = "Stores one part of an upload; one of the same number takes its place.",
+     .query = HTTP_PARAMETERS({"upload", "its id"}, {"part", "1 to 10000"}, FROM_PROXY),
+     .body = "the bytes, at most 5 GiB; `Content-MD5`",
+     .reply = "200 `{\"part\", \"tag\", \"size\"}`; `tag` is their MD5",
+     .errors = "not_found not_ready too_large checksum_mismatch bad_length no_space"},
+    {.name = "upload_parts",
+     .method = HTTP_GET,
+     .pattern = UPLOAD_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_WRITE,
+     .signs = "upload-GET",
+     .begin = upload_parts_begin,
+     .summary = "The parts of an upload, by number.",
+     .query = HTTP_PARAMETERS({"upload", "its id"}, {"after", "a number: only later ones"},
+                              {"limit", "1 to 1000 (default 1000)"}, FROM_PROXY),
+     .body = "",
+     .reply = "`{\"parts\": [{\"part\", \"tag\", \"size\", \"time\"}], \"more\"}`; `time` in "
+              "milliseconds since 1970",
+     .errors = "not_found"},
+    {.name = "upload_abort",
+     .method = HTTP_DELETE,
+     .pattern = UPLOAD_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_WRITE,
+     .signs = "upload-DELETE",
+     .begin = abort_begin,
+     .summary = "Forgets an upload and its parts.",
+     .query = HTTP_PARAMETERS({"upload", "its id"}, FROM_PROXY),
+     .body = "",
+     .reply = "204",
+     .errors = "not_found not_ready"},
+    {.name = NULL},
+};

@@ -1,0 +1,384 @@
+#include "target/uploads/complete.h"
+
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "cluster/members/location.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/file.h"
+#include "target/copies/object_copy.h"
+#include "target/format/object_path.h"
+#include "target/node/header_lines.h"
+#include "target/node/target.h"
+#include "target/store/own_meta.h"
+#include "target/store/put_sums.h"
+
+enum { PIECE = 256 << 10 };
+
+/* --- the bytes -------------------------------------------------------------------------------- */
+
+typedef int take_fn(void *ctx, const void *data, size_t len, struct error *err);
+
+struct reading {
+    const struct completion *c;
+    const struct part_table *table;
+    take_fn *take;
+    void *ctx;
+    char *piece;
+};
+
+static int read_part(const struct reading *r, const struct part *part, struct error *err)
+{
+    const struct upload *u = r->c->upload;
+    uint64_t offset;
+    int fd;
+    int code = upload_open_part(u, part, &fd, &offset, err);
+    for (uint64_t done = 0; code == 0 && done < part->size;) {
+        size_t len = part->size - done < PIECE ? (size_t)(part->size - done) : PIECE;
+        code = uploads_stopped(u->all) ? error_set(err, E_ABORTED, "the target stops")
+                                       : file_pread_full(fd, r->piece, len, offset + done, err);
+        if (code == 0)
+            code = r->take(r->ctx, r->piece, len, err);
+        done += len;
+    }
+    upload_close_part(u, fd);
+    return code;
+}
+
+static int read_all(const struct completion *c, const struct part_table *table, take_fn *take,
+                    void *ctx, struct error *err)
+{
+    _cleanup_free_ char *piece = xmalloc(PIECE);
+    const struct reading r = {.c = c, .table = table, .take = take, .ctx = ctx, .piece = piece};
+    int code = 0;
+    for (size_t i = 0; i < c->count && code == 0; i++)
+        code = read_part(&r, part_table_find(table, c->list[i].number), err);
+    return code;
+}
+
+/* --- the PUT ---------------------------------------------------------------------------------- */
+
+struct feeding {
+    const struct completion *c;
+    const struct part_table *table;
+    struct bpipe *pipe;
+    bool refused;
+};
+
+static int take_into_pipe(void *ctx, const void *data, size_t len, struct error *err)
+{
+    struct feeding *f = ctx;
+    int code = bpipe_write(f->pipe, data, len, err);
+    f->refused = code != 0;
+    return code;
+}
+
+static int feed_parts(void *ctx, struct bpipe *pipe, bool *refused, struct error *err)
+{
+    struct feeding *f = ctx;
+    f->pipe = pipe;
+    int code = read_all(f->c, f->table, take_into_pipe, f, err);
+    *refused = f->refused;
+    return code;
+}
+
+static bool is_sum(const char *line)
+{
+    size_t len = strlen(OBJECT_SUM_HEADER);
+    return strncasecmp(line, OBJECT_SUM_HEADER, len) == 0 && line[len] == ':';
+}
+
+static bool has_type(const struct upload_about *about)
+{
+    for (size_t at = 0; at < about->headers_len; at += strlen(about->headers + at) + 1) {
+        if (strncasecmp(about->headers + at, "Content-Type:", 13) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_headers(struct header_lines *h, const struct completion *c,
+                        const struct upload_plan *plan, bool in_place)
+{
+    const struct upload_about *about = &c->upload->about;
+    header_lines_add(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_UPLOAD);
+    header_lines_printf(h, UPLOAD_TAG_HEADER ": %s", plan->tag);
+    if (in_place)
+        header_lines_printf(h, UPLOAD_ID_HEADER ": %s", c->upload->id);
+    if (!has_type(about))
+        header_lines_add(h, object_type_line(h->arena, NULL));
+    for (size_t at = 0; at < about->headers_len; at += strlen(about->headers + at) + 1) {
+        if (c->sum == NULL || !is_sum(about->headers + at))
+            header_lines_add(h, about->headers + at);
+    }
+    for (const char *const *line = c->headers; *line != NULL; line++)
+        header_lines_add(h, *line);
+    if (c->sum != NULL)
+        header_lines_printf(h, OBJECT_SUM_HEADER ": %s", c->sum);
+}
+
+struct where {
+    const struct cluster_state *state;
+    const struct bucket *bucket;
+    const struct node *leader;
+};
+
+/* table: NULL in place. */
+static int send_put(const struct completion *c, const struct upload_plan *plan,
+                    const struct part_table *table, const struct where *w,
+                    struct copier_reply *reply, struct error *err)
+{
+    struct object_copier *copier = upload_target(c->upload)->copier;
+    struct feeding f = {.c = c, .table = table};
+    _cleanup_free_ char *url =
+        location_of_copy(w->leader, w->state, w->bucket, c->upload->about.object);
+    struct header_lines h;
+    header_lines_begin(&h);
+    put_headers(&h, c, plan, table == NULL);
+    struct http_call call = {.method = HTTP_PUT,
+                             .url = url,
+                             .node = w->leader->id,
+                             .headers = h.lines,
+                             .stall_timeout_ms = HTTP_NO_STALL_TIMEOUT,
+                             .body = "",
+                             .upload_length = (int64_t)plan->size,
+                             .once = true};
+    int code = table != NULL && plan->size > 0
+                   ? object_copier_stream(copier, &call, feed_parts, &f, reply, err)
+                   : object_copier_call(copier, &call, reply, err);
+    header_lines_end(&h);
+    return code == 0 || reply->status != 307
+               ? code
+               : error_set(err, E_NOT_READY, "the owners of the object are changing; ask again");
+}
+
+/* --- in place --------------------------------------------------------------------------------- */
+
+/* A body with more bytes has a part that is not listed, which would be lost where the PUT is
+ * refused. */
+static bool may_be_in_place(const struct completion *c, const struct upload_plan *plan,
+                            const struct where *w, bool quiet)
+{
+    const struct upload *u = c->upload;
+    const struct target *t = upload_target(u);
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
+    struct mountpath *mp;
+    struct stat st;
+    return plan->in_place && quiet && !bucket_has_copies(w->bucket) &&
+           w->bucket->props.backend == NULL && strcmp(w->leader->id, t->id) == 0 &&
+           mountpath_set_pick(set, w->bucket->id, u->about.object, &mp, NULL) == 0 && mp == u->mp &&
+           fstat(u->body_fd, &st) == 0 && (uint64_t)st.st_size == plan->size;
+}
+
+static int take_into_sums(void *ctx, const void *data, size_t len, struct error *err)
+{
+    (void)err;
+    put_sums_update(ctx, data, len);
+    return 0;
+}
+
+/* What the PUT would compute of a body; *sum: what it would be asked for, or NULL. */
+static const char *asked_sum(const struct completion *c)
+{
+    const struct upload_about *about = &c->upload->about;
+    if (c->sum != NULL)
+        return c->sum;
+    for (size_t at = 0; at < about->headers_len; at += strlen(about->headers + at) + 1) {
+        const char *line = about->headers + at;
+        if (is_sum(line))
+            return line + strlen(OBJECT_SUM_HEADER) + 1 + strspn(strchr(line, ':') + 1, " ");
+    }
+    return NULL;
+}
+
+static int sum_up(const struct completion *c, const struct part_table *table, uint64_t size,
+                  enum checksum_type type, struct error *err)
+{
+    struct upload *u = c->upload;
+    struct s3_sum_text asked;
+    const char *text = asked_sum(c);
+    if (text != NULL && !s3_sum_text_parse(text, &asked))
+        return error_set(err, E_INVALID, OBJECT_SUM_HEADER ": '%.64s' is no checksum of S3", text);
+    struct put_sums sums;
+    put_sums_begin(
+        &sums, &(struct object_put_spec){.checksum = type, .sum = text != NULL ? &asked : NULL});
+    int code = 0;
+    if (type != CHECKSUM_NONE || text != NULL)
+        code = read_all(c, table, take_into_sums, &sums, err);
+    if (code == 0)
+        code = put_sums_end(&sums, size, &u->body.checksum, u->body_sum, err);
+    put_sums_done(&sums);
+    return code;
+}
+
+static int make_ready(const struct completion *c, const struct part_table *table, uint64_t size,
+                      const struct where *w, struct error *err)
+{
+    struct upload *u = c->upload;
+    int code = sum_up(c, table, size, w->bucket->props.checksum, err);
+    if (code != 0)
+        return code;
+    free(u->body_path);
+    u->body_path = upload_dir_file(u->mp, u->id, "body");
+    u->body.mp = u->mp;
+    u->body.path = u->body_path;
+    u->body.size = size;
+    u->body.sum = u->body_sum;
+    pthread_mutex_lock(&u->lock);
+    u->file = &u->body;
+    pthread_mutex_unlock(&u->lock);
+    return 0;
+}
+
+int upload_ready(struct uploads *all, const char *id, uint64_t bucket_id, const char *object,
+                 struct upload **out, struct error *err)
+{
+    struct upload *u = uploads_find(all, id);
+    bool is_ready = false;
+    if (u != NULL) {
+        pthread_mutex_lock(&u->lock);
+        is_ready = u->file != NULL && u->about.bucket_id == bucket_id &&
+                   strcmp(u->about.object, object) == 0;
+        pthread_mutex_unlock(&u->lock);
+    }
+    if (!is_ready && u != NULL)
+        upload_unref(u);
+    *out = is_ready ? u : NULL;
+    return is_ready ? 0 : upload_not_found(id, err);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+/* What the list lacks, in the words of the call. */
+static int refuse(const struct completion *c, const struct upload_plan *plan, struct error *err)
+{
+    static const struct {
+        int code;
+        const char *words;
+    } rows[] = {
+        [UPLOAD_EMPTY] = {E_INVALID, "the list of parts is empty"},
+        [UPLOAD_ORDER] = {E_PART_ORDER, "its number is not above the one before"},
+        [UPLOAD_MISSING] = {E_PART, "it is not stored"},
+        [UPLOAD_OTHER_BYTES] = {E_PART, "it is stored with another tag"},
+        [UPLOAD_SMALL] = {E_PART_SMALL, "it is below 5 MiB, and not the last"},
+    };
+    if (plan->verdict == UPLOAD_EMPTY)
+        return error_set(err, rows[UPLOAD_EMPTY].code, "%s", rows[UPLOAD_EMPTY].words);
+    return error_set(err, rows[plan->verdict].code, "part %u: %s", c->list[plan->at].number,
+                     rows[plan->verdict].words);
+}
+
+/* UPLOAD_COMPLETING from here on.  *quiet: nobody writes to the body. */
+static int enter(struct upload *u, bool *quiet, json_t **reply, struct error *err)
+{
+    int code = 0;
+    pthread_mutex_lock(&u->lock);
+    *quiet = u->in_body == 0;
+    if (u->state == UPLOAD_OPEN)
+        u->state = UPLOAD_COMPLETING;
+    else if (u->done != NULL)
+        *reply = json_incref(u->done);
+    else if (u->state == UPLOAD_COMPLETING)
+        code = error_set(err, E_NOT_READY, "upload '%s' is being completed; ask again", u->id);
+    else
+        code = upload_not_found(u->id, err);
+    pthread_mutex_unlock(&u->lock);
+    return code;
+}
+
+/* A PUT in place that has not answered may still give the body the object's name: nobody writes to
+ * it before that is known, which is when the upload is opened anew. */
+static void leave(struct upload *u, bool is_known)
+{
+    pthread_mutex_lock(&u->lock);
+    u->file = NULL;
+    if (is_known)
+        u->state = UPLOAD_OPEN;
+    pthread_mutex_unlock(&u->lock);
+}
+
+static int find_leader(const struct upload *u, struct where *w, struct error *err)
+{
+    w->bucket = bmd_bucket_by_id(&w->state->bmd, u->about.bucket_id);
+    if (w->bucket == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
+    return object_copy_owner(w->state, w->bucket, u->about.object, &w->leader, err);
+}
+
+static int reply_of(const struct upload_plan *plan, const struct buf *put, json_t **out,
+                    struct error *err)
+{
+    const char *version = "", *etag = "";
+    _cleanup_json_ json_t *doc = NULL;
+    int code = json_parse(put->data, put->len, &doc, err);
+    if (code == 0)
+        code = json_get_str(doc, "", "version", &version, err);
+    if (code == 0)
+        code = json_get_str(doc, "", "etag", &etag, err);
+    if (code != 0)
+        return error_recode(err, E_INTERNAL, "the reply of the PUT");
+    *out = upload_reply(version, etag, plan->size, plan->tag);
+    return 0;
+}
+
+static int put_object(const struct completion *c, const struct upload_plan *plan,
+                      const struct part_table *table, bool quiet, bool *is_known, json_t **reply,
+                      struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *state =
+        state_current(upload_target(c->upload)->state);
+    struct where w = {.state = state};
+    struct copier_reply put = {.status = 0};
+    int code = find_leader(c->upload, &w, err);
+    if (code != 0)
+        return code;
+    bool in_place = may_be_in_place(c, plan, &w, quiet);
+    if (in_place && (code = make_ready(c, table, plan->size, &w, err)) != 0)
+        return code;
+    code = send_put(c, plan, in_place ? NULL : table, &w, &put, err);
+    *is_known = !in_place || put.status != 0;
+    if (code == 0)
+        code = reply_of(plan, &put.body, reply, err);
+    buf_done(&put.body);
+    return code;
+}
+
+/* The object is there: that its upload cannot be closed is no failure of the completion. */
+static void finish(struct upload *u, json_t *reply)
+{
+    struct error err = ERROR_INIT;
+    if (upload_finish(u, json_incref(reply), &err) != 0)
+        log_warn("upload not closed", lstr("id", u->id), lerr(&err));
+}
+
+static int complete_parts(const struct completion *c, const struct part_table *table, bool quiet,
+                          bool *is_known, json_t **reply, struct error *err)
+{
+    const struct upload_plan plan = upload_plan_make(table, c->list, c->count);
+    if (plan.verdict != UPLOAD_COMPLETE)
+        return refuse(c, &plan, err);
+    return put_object(c, &plan, table, quiet, is_known, reply, err);
+}
+
+int upload_complete(const struct completion *c, json_t **reply, struct error *err)
+{
+    struct part_table table;
+    bool quiet, is_known = true;
+    *reply = NULL;
+    int code = enter(c->upload, &quiet, reply, err);
+    if (code != 0 || *reply != NULL)
+        return code;
+    code = upload_parts(c->upload, &table, err);
+    if (code == 0) {
+        code = complete_parts(c, &table, quiet, &is_known, reply, err);
+        part_table_clear(&table);
+    }
+    if (code == 0)
+        finish(c->upload, *reply);
+    else
+        leave(c->upload, is_known);
+    return code;
+}

@@ -1,0 +1,515 @@
+#include "target/uploads/uploads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/param.h"
+#include "common/rng.h"
+#include "hrw/hrw.h"
+#include "io/file.h"
+#include "io/pool.h"
+#include "target/node/target.h"
+#include "target/node/thread_classes.h"
+
+struct uploads {
+    struct target *target;
+    struct pool *threads;
+    atomic_bool stopped;
+    atomic_ullong open;   /* uploads on the disks that are not completed */
+    pthread_mutex_t lock; /* of the list, and of references */
+    struct upload *first;
+};
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+struct counting {
+    const struct mountpath *mp;
+    uint64_t open;
+};
+
+static bool count_open(void *ctx, const char *id)
+{
+    struct counting *c = ctx;
+    _cleanup_free_ char *done = upload_dir_file(c->mp, id, "done.json");
+    c->open += access(done, F_OK) != 0;
+    return true;
+}
+
+static int count_all(struct uploads *all, struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set =
+        mountpaths_current(all->target->mountpaths);
+    int code = 0;
+    for (size_t i = 0; i < set->count && code == 0; i++) {
+        struct counting c = {.mp = set->all[i]};
+        code = upload_dir_each(set->all[i], count_open, &c, err);
+        atomic_fetch_add(&all->open, c.open);
+    }
+    return code;
+}
+
+int uploads_new(struct target *t, struct uploads **out, struct error *err)
+{
+    struct uploads *all = xcalloc(1, sizeof *all);
+    all->target = t;
+    pthread_mutex_init(&all->lock, NULL);
+    int code = thread_class_new(THREADS_ASSEMBLER, &t->params, &all->threads, err);
+    if (code == 0)
+        code = count_all(all, err);
+    if (code == 0)
+        *out = all;
+    else
+        uploads_free(all);
+    return code;
+}
+
+void uploads_stop(struct uploads *all)
+{
+    atomic_store(&all->stopped, true);
+}
+
+bool uploads_stopped(const struct uploads *all)
+{
+    return atomic_load(&all->stopped);
+}
+
+void uploads_free(struct uploads *all)
+{
+    if (all == NULL)
+        return;
+    pool_free(all->threads);
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}
+
+int uploads_run(struct uploads *all, void (*fn)(void *arg), void *arg, struct error *err)
+{
+    return pool_submit(all->threads, fn, arg, err);
+}
+
+int upload_not_found(const char *id, struct error *err)
+{
+    return error_set(
+        err, E_NOT_FOUND,
+        "there is no upload '%.40s' of this object: it was completed, aborted or swept", id);
+}
+
+/* --- one comes into being --------------------------------------------------------------------- */
+
+static int take_turn(struct uploads *all, struct error *err)
+{
+    uint64_t max = param_live(all->target->params.uploads_max);
+    if (atomic_fetch_add(&all->open, 1) < max)
+        return 0;
+    atomic_fetch_sub(&all->open, 1);
+    return error_set(err, E_OVERLOAD,
+                     "%llu uploads are open at target '%s', as many as --uploads-max allows: "
+                     "complete or abort some",
+                     (unsigned long long)max, all->target->id);
+}
+
+static void make_id(const struct uploads *all, char text[static UPLOAD_ID_CHARS + 1])
+{
+    struct upload_id id = {.time_ms = (uint64_t)clock_wall_ms(), .seed = hrw_seed(all->target->id)};
+    random_bytes(id.random, sizeof id.random);
+    upload_id_text(&id, text);
+}
+
+int uploads_begin(struct uploads *all, const struct upload_about *about,
+                  char id[static UPLOAD_ID_CHARS + 1], struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set =
+        mountpaths_current(all->target->mountpaths);
+    struct mountpath *mp;
+    int code = mountpath_set_pick(set, about->bucket_id, about->object, &mp, err);
+    if (code == 0)
+        code = object_check_room(all->target->store, about->bucket_id, about->object, 0, err);
+    if (code == 0)
+        code = take_turn(all, err);
+    if (code != 0)
+        return code;
+    make_id(all, id);
+    code = mountpath_failed(mp, upload_dir_make(mp, id, about, err));
+    if (code != 0)
+        atomic_fetch_sub(&all->open, 1);
+    return code;
+}
+
+/* --- one that somebody works on --------------------------------------------------------------- */
+
+static void upload_free(struct upload *u)
+{
+    if (u->body_fd >= 0)
+        close(u->body_fd);
+    if (u->log_fd >= 0)
+        close(u->log_fd);
+    upload_about_clear(&u->about);
+    json_decref(u->done);
+    free(u->body_path);
+    mountpath_set_unref(u->set);
+    pthread_mutex_destroy(&u->lock);
+    free(u);
+}
+
+static int open_file(const struct upload *u, const char *file, int *fd, struct error *err)
+{
+    _cleanup_free_ char *path = upload_dir_file(u->mp, u->id, file);
+    *fd = open(path, O_RDWR | O_CLOEXEC);
+    return *fd >= 0 ? 0 : error_errno(err, errno, "open '%s'", path);
+}
+
+static int read_log(const struct upload *u, struct part_table *out, struct error *err)
+{
+    struct stat st;
+    if (fstat(u->log_fd, &st) != 0)
+        return error_errno(err, errno, "the log of upload '%s'", u->id);
+    _cleanup_free_ char *log = xmalloc((size_t)st.st_size + 1);
+    int code = file_pread_full(u->log_fd, log, (size_t)st.st_size, 0, err);
+    return code != 0 ? code : part_log_read(log, (size_t)st.st_size, out, err);
+}
+
+static int load_parts(struct upload *u, struct error *err)
+{
+    struct part_table table;
+    int code = open_file(u, "body", &u->body_fd, err);
+    if (code == 0)
+        code = open_file(u, "parts", &u->log_fd, err);
+    if (code == 0)
+        code = read_log(u, &table, err);
+    if (code != 0)
+        return code;
+    u->unit = table.unit;
+    u->log_bytes = table.log_bytes;
+    u->sides = table.sides_used;
+    for (size_t i = 0; i < table.count; i++)
+        u->sent[table.parts[i].number / 8] |= (unsigned char)(1 << table.parts[i].number % 8);
+    part_table_clear(&table);
+    return 0;
+}
+
+/* Has the body the object's name? */
+static bool is_object(const struct upload *u, const struct stat *body)
+{
+    struct object_path path;
+    struct stat st;
+    object_path_set(&path, u->about.bucket_id, u->about.object);
+    return fstatat(u->mp->obj_fd, path.text, &st, 0) == 0 && st.st_ino == body->st_ino;
+}
+
+/* Was the body made an object, before a crash?  With another second name it is just being made one:
+ * tmp/ is empty after a start. */
+static int finish_after_crash(struct upload *u, struct error *err)
+{
+    struct stat st;
+    unsigned char raw[ATTR_ENCODED_MAX];
+    struct attr attr;
+    char version[VERSION_TEXT_MAX], etag[VERSION_TEXT_MAX + 2];
+    if (fstat(u->body_fd, &st) != 0)
+        return error_errno(err, errno, "the body of upload '%s'", u->id);
+    if (st.st_nlink < 2)
+        return 0;
+    if (!is_object(u, &st))
+        return error_set(err, E_NOT_READY, "it is being completed; ask again");
+    ssize_t len = fgetxattr(u->body_fd, ATTR_XATTR, raw, sizeof raw);
+    if (len < 0)
+        return error_errno(err, errno, "the attribute of upload '%s'", u->id);
+    int code = attr_decode(raw, (size_t)len, &attr, err);
+    if (code != 0)
+        return code;
+    const char *tag = attr_meta_find(&attr, ATTR_MD5);
+    log_info("upload is completed after a crash", lstr("id", u->id), lstr("name", attr.name));
+    snprintf(etag, sizeof etag, "\"%s\"", version_format(&attr.version, version));
+    return upload_finish(u, upload_reply(version, etag, attr.size, tag != NULL ? tag : ""), err);
+}
+
+static int load_from(struct upload *u, struct error *err)
+{
+    int code = upload_dir_read(u->mp, u->id, &u->about, err);
+    if (code == 0)
+        code = upload_dir_read_done(u->mp, u->id, &u->done, err);
+    if (u->done != NULL)
+        u->state = UPLOAD_OVER;
+    if (code != 0 || u->done != NULL)
+        return code;
+    code = load_parts(u, err);
+    return code != 0 ? code : finish_after_crash(u, err);
+}
+
+/* On whichever mountpath it lies: the name's may be another one by now. */
+static int load(struct uploads *all, const char *id, struct upload **out, struct error *err)
+{
+    struct upload *u = xcalloc(1, sizeof *u);
+    *u = (struct upload){.all = all, .body_fd = -1, .log_fd = -1};
+    snprintf(u->id, sizeof u->id, "%s", id);
+    pthread_mutex_init(&u->lock, NULL);
+    u->set = mountpaths_current(all->target->mountpaths);
+    int code = E_NOT_FOUND;
+    for (size_t i = 0; i < u->set->count && code == E_NOT_FOUND; i++) {
+        struct error why = ERROR_INIT;
+        u->mp = u->set->all[i];
+        code = load_from(u, &why);
+        if (code != 0 && code != E_NOT_FOUND)
+            error_set(err, code, "upload '%s': %s", id, why.message);
+    }
+    if (code == 0) {
+        *out = u;
+        return 0;
+    }
+    upload_free(u);
+    return code != E_NOT_FOUND ? code : upload_not_found(id, err);
+}
+
+static struct upload *find_locked(struct uploads *all, const char *id)
+{
+    struct upload *u = all->first;
+    while (u != NULL && strcmp(u->id, id) != 0)
+        u = u->next;
+    return u;
+}
+
+static int get_locked(struct uploads *all, const char *id, struct upload **out, struct error *err)
+{
+    struct upload *u = find_locked(all, id);
+    int code = u == NULL ? load(all, id, &u, err) : 0;
+    if (code != 0)
+        return code;
+    if (u->refs++ == 0) {
+        u->next = all->first;
+        all->first = u;
+    }
+    *out = u;
+    return 0;
+}
+
+int uploads_get(struct uploads *all, const char *id, uint64_t bucket_id, const char *object,
+                struct upload **out, struct error *err)
+{
+    struct upload_id parsed;
+    struct upload *u;
+    int code = upload_id_parse(id, &parsed, err);
+    if (code != 0)
+        return code;
+    pthread_mutex_lock(&all->lock);
+    code = get_locked(all, id, &u, err);
+    pthread_mutex_unlock(&all->lock);
+    if (code != 0)
+        return code;
+    if (u->about.bucket_id == bucket_id && strcmp(u->about.object, object) == 0) {
+        *out = u;
+        return 0;
+    }
+    upload_unref(u);
+    return upload_not_found(id, err);
+}
+
+struct upload *uploads_find(struct uploads *all, const char *id)
+{
+    pthread_mutex_lock(&all->lock);
+    struct upload *u = find_locked(all, id);
+    if (u != NULL)
+        u->refs++;
+    pthread_mutex_unlock(&all->lock);
+    return u;
+}
+
+struct upload *upload_ref(struct upload *u)
+{
+    pthread_mutex_lock(&u->all->lock);
+    u->refs++;
+    pthread_mutex_unlock(&u->all->lock);
+    return u;
+}
+
+void upload_unref(struct upload *u)
+{
+    struct uploads *all = u->all;
+    pthread_mutex_lock(&all->lock);
+    bool last = --u->refs == 0;
+    if (last) {
+        struct upload **at = &all->first;
+        while (*at != u)
+            at = &(*at)->next;
+        *at = u->next;
+    }
+    pthread_mutex_unlock(&all->lock);
+    if (last)
+        upload_free(u);
+}
+
+int upload_check_room(struct upload *u, uint64_t bytes, struct error *err)
+{
+    return object_check_room(u->all->target->store, u->about.bucket_id, u->about.object, bytes,
+                             err);
+}
+
+int upload_parts(struct upload *u, struct part_table *out, struct error *err)
+{
+    pthread_mutex_lock(&u->lock);
+    int code = u->state == UPLOAD_OVER ? upload_not_found(u->id, err) : read_log(u, out, err);
+    pthread_mutex_unlock(&u->lock);
+    return code;
+}
+
+struct target *upload_target(const struct upload *u)
+{
+    return u->all->target;
+}
+
+int upload_open_part(const struct upload *u, const struct part *part, int *fd, uint64_t *offset,
+                     struct error *err)
+{
+    char name[32];
+    *offset = part->side == 0 ? (uint64_t)(part->number - 1) * part->unit : 0;
+    *fd = u->body_fd;
+    if (part->side == 0)
+        return 0;
+    snprintf(name, sizeof name, "side-%u", (unsigned)part->side);
+    return open_file(u, name, fd, err);
+}
+
+void upload_close_part(const struct upload *u, int fd)
+{
+    if (fd >= 0 && fd != u->body_fd)
+        close(fd);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+int upload_abort(struct upload *u, struct error *err)
+{
+    int code = 0;
+    pthread_mutex_lock(&u->lock);
+    if (u->state == UPLOAD_COMPLETING)
+        code = error_set(err, E_NOT_READY, "upload '%s' is being completed; ask again", u->id);
+    else if (u->state == UPLOAD_OVER)
+        code = upload_not_found(u->id, err);
+    else
+        u->state = UPLOAD_OVER;
+    pthread_mutex_unlock(&u->lock);
+    if (code != 0)
+        return code;
+    atomic_fetch_sub(&u->all->open, 1);
+    return mountpath_failed(u->mp, upload_dir_remove(u->mp, u->id, err));
+}
+
+json_t *upload_reply(const char *version, const char *etag, uint64_t size, const char *tag)
+{
+    json_t *reply =
+        json_pack("{ss sI ss}", "version", version, "size", (json_int_t)size, "tag", tag);
+    json_object_set_new(reply, "etag", json_string_escaped(etag));
+    return reply;
+}
+
+int upload_finish(struct upload *u, json_t *reply, struct error *err)
+{
+    pthread_mutex_lock(&u->lock);
+    u->state = UPLOAD_OVER;
+    u->file = NULL;
+    u->done = reply;
+    pthread_mutex_unlock(&u->lock);
+    atomic_fetch_sub(&u->all->open, 1);
+    return mountpath_failed(u->mp, upload_dir_finish(u->mp, u->id, reply, err));
+}
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+struct listing {
+    const struct mountpath *mp;
+    uint64_t bucket_id;
+    const char *prefix;
+    const struct upload_row *after;
+    struct upload_rows *out;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct upload_row *x = a, *y = b;
+    int order = strcmp(x->object, y->object);
+    if (order == 0)
+        order = (x->time_ms > y->time_ms) - (x->time_ms < y->time_ms);
+    return order != 0 ? order : strcmp(x->id, y->id);
+}
+
+/* Without an id the mark is the end of the object's uploads. */
+static bool is_behind(const struct listing *l, const struct upload_row *row)
+{
+    return *l->after->id != '\0' ? by_name(row, l->after) > 0
+                                 : strcmp(row->object, l->after->object) > 0;
+}
+
+static void add_row(struct upload_rows *rows, const struct upload_row *row)
+{
+    if (rows->count == rows->room) {
+        rows->room = rows->room > 0 ? 2 * rows->room : 64;
+        rows->rows = xrealloc(rows->rows, rows->room * sizeof *rows->rows);
+    }
+    rows->rows[rows->count++] = *row;
+}
+
+/* One that goes meanwhile is not in the list; what cannot be read is the sweep's to say. */
+static bool list_one(void *ctx, const char *id)
+{
+    const struct listing *l = ctx;
+    struct upload_id parsed;
+    struct upload_about about;
+    _cleanup_free_ char *done = upload_dir_file(l->mp, id, "done.json");
+    if (upload_id_parse(id, &parsed, NULL) != 0 || access(done, F_OK) == 0 ||
+        upload_dir_read(l->mp, id, &about, NULL) != 0)
+        return true;
+    struct upload_row row = {.object = about.object, .time_ms = parsed.time_ms};
+    snprintf(row.id, sizeof row.id, "%s", id);
+    bool wanted = about.bucket_id == l->bucket_id &&
+                  strncmp(about.object, l->prefix, strlen(l->prefix)) == 0 && is_behind(l, &row);
+    if (wanted) {
+        add_row(l->out, &row);
+        about.object = NULL;
+    }
+    upload_about_clear(&about);
+    return true;
+}
+
+int uploads_list(struct uploads *all, uint64_t bucket_id, const char *prefix, const char *after,
+                 const char *after_id, struct upload_rows *out, struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set =
+        mountpaths_current(all->target->mountpaths);
+    struct upload_row mark = {.object = (char *)after};
+    struct upload_id parsed;
+    int code = 0;
+    *out = (struct upload_rows){.rows = NULL};
+    if (*after_id != '\0' && (code = upload_id_parse(after_id, &parsed, err)) != 0)
+        return code;
+    snprintf(mark.id, sizeof mark.id, "%s", after_id);
+    mark.time_ms = *after_id != '\0' ? parsed.time_ms : 0;
+    for (size_t i = 0; i < set->count && code == 0; i++) {
+        struct listing l = {.mp = set->all[i],
+                            .bucket_id = bucket_id,
+                            .prefix = prefix,
+                            .after = &mark,
+                            .out = out};
+        code = upload_dir_each(set->all[i], list_one, &l, err);
+    }
+    if (out->count > 0)
+        qsort(out->rows, out->count, sizeof *out->rows, by_name);
+    if (code != 0)
+        upload_rows_clear(out);
+    return code;
+}
+
+void upload_rows_clear(struct upload_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        free(rows->rows[i].object);
+    free(rows->rows);
+    *rows = (struct upload_rows){.rows = NULL};
+}
