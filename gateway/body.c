@@ -75,9 +75,12 @@ static enum s3_error begin_digest(struct body *b, const struct gateway_call *cal
     return S3_OK;
 }
 
+/* That of a completion is the object's, not that of the document. */
 static enum s3_error begin_sum(struct body *b, const struct gateway_call *call,
                                struct s3_failure *why)
 {
+    if (call->s3.op == S3_OP_CompleteMultipartUpload)
+        return S3_OK;
     enum s3_error e = s3_sum_asked(&call->head, &b->asked, why);
     if (e == S3_OK && b->asked.is_asked)
         b->sum = s3_sum_new(b->asked.value.type);
@@ -109,6 +112,17 @@ void body_free(struct body *b)
     s3_sum_free(b->digest);
     s3_sum_free(b->sum);
     free(b);
+}
+
+enum s3_error body_check_none(struct http_request *req, const struct gateway_call *call,
+                              struct s3_failure *why)
+{
+    _cleanup_(body_freep)
+    struct body *body = NULL;
+    if (http_content_length(req) != 0)
+        return s3_fail(why, S3_INVALID_REQUEST, "%s has no body", call->op->name);
+    enum s3_error e = body_new(call, 0, &body, why);
+    return e == S3_OK ? body_end(body, why) : e;
 }
 
 uint64_t body_length(const struct body *b)

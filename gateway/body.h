@@ -26,10 +26,15 @@ enum s3_error body_new(const struct gateway_call *call, int64_t length, struct b
 void body_free(struct body *b);
 DEFINE_CLEANUP(struct body, body_free);
 
+/* Of a request that has no body: Content-MD5 and the like are of no bytes.  S3_INVALID_REQUEST: it
+ * has one.  Fails as body_new() and body_end() do. */
+enum s3_error body_check_none(struct http_request *req, const struct gateway_call *call,
+                              struct s3_failure *why);
+
 /* Of the object. */
 uint64_t body_length(const struct body *b);
-/* The checksum that the request brings; its value is not known when it comes in a trailer.  False:
- * it brings none. */
+/* The checksum that the request brings; its value is not known when it comes in a trailer, before
+ * body_end().  False: it brings none. */
 bool body_sum(const struct body *b, struct s3_sum_text *out);
 /* Takes from *data until there are bytes to give, which *out points at, within what was given;
  * *out_len 0: all is taken.  An error is final. */

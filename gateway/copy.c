@@ -18,9 +18,12 @@
 #include "gateway/native_head.h"
 #include "gateway/reply.h"
 #include "gateway/target_call.h"
+#include "gateway/upload_call.h"
+#include "gateway/uploads.h"
 #include "net/client/client.h"
 #include "s3/copy_reply.h"
 #include "s3/copy_source.h"
+#include "s3/uploads/sum_kind.h"
 
 #define SOURCE_MAX ((int64_t)5 << 30)
 
@@ -29,6 +32,7 @@ struct copy {
     struct http_request *req;      /* ends at any moment after its reply … */
     const struct gateway_call *s3; /* … and this with it */
     struct s3_copy_source source;
+    const char *part;          /* of an upload: "part=3"; NULL: the copy is an object */
     bool replaces;             /* the metadata */
     bool wants_sum;            /* a checksum … */
     enum s3_sum_type sum_type; /* … of this type */
@@ -38,6 +42,7 @@ struct copy {
     struct native_head put_head; /* the arena's */
     unsigned hops, running;      /* redirects of the read; calls that have not ended */
     struct target_call_header *found, *stored;
+    const char *tag;       /* of a stored part */
     struct error err;      /* the first failure … */
     struct s3_failure why; /* … and what S3 says, where the code has not its word */
 };
@@ -74,12 +79,22 @@ static void reply_copied(struct copy *c)
     gateway_reply_xml(c->req, &document);
 }
 
+static void reply_copied_part(struct copy *c)
+{
+    _cleanup_buf_ struct buf document = BUF_INIT;
+    const struct s3_copied copied = {.modified_ms = stored_ms(c), .etag = c->tag};
+    s3_copied_part_document(&copied, &document);
+    gateway_reply_xml(c->req, &document);
+}
+
 static void end(struct copy *c)
 {
+    if (c->err.code != 0 && c->why.error == S3_OK)
+        upload_call_failure(&c->err, &c->why);
     if (c->why.error != S3_OK)
         gateway_fail(c->req, &c->why);
-    else if (c->err.code != 0)
-        http_reply_error(c->req, &c->err);
+    else if (c->part != NULL)
+        reply_copied_part(c);
     else
         reply_copied(c);
     copy_free(c);
@@ -108,6 +123,8 @@ static void write_done(void *arg, struct http_result *result)
     struct error err = ERROR_INIT;
     if (target_call_error(result, c->write.url, &err) == E_CHECKSUM)
         error_recode(&err, E_CORRUPT, "the source has not the bytes that were stored");
+    if (err.code == 0 && c->part != NULL)
+        (void)upload_reply_tag(&result->body, c->arena, &c->tag, &err);
     call_ended(c, &err);
 }
 
@@ -132,12 +149,19 @@ static void add_sum(struct copy *c)
         native_head_add_sum(&c->put_head, &sum);
 }
 
-static void start_write(struct copy *c, int64_t length)
+/* A part has none of these. */
+static void add_content(struct copy *c)
 {
     if (!c->replaces)
         native_head_content_of(&c->put_head, c->found);
     add_checksum(c);
     add_sum(c);
+}
+
+static void start_write(struct copy *c, int64_t length)
+{
+    if (c->part == NULL)
+        add_content(c);
     c->write.headers = c->put_head.lines;
     c->write.upload = length != 0 ? c->pipe : NULL;
     c->write.upload_length = length;
@@ -149,23 +173,37 @@ static void start_write(struct copy *c, int64_t length)
 /* --- the GET ---------------------------------------------------------------------------------- */
 
 /* The pipe is the reader's to leave: the call ends. */
-static void refuse_source(struct copy *c)
+static void refuse_source(struct copy *c, enum s3_error error, const char *why)
 {
     struct error err = ERROR_INIT;
-    s3_fail(&c->why, S3_INVALID_REQUEST,
-            "The source of a copy has at most 5 GiB; a larger one is copied in parts");
+    s3_fail(&c->why, error, "%s", why);
     error_set(&err, E_CANCELLED, "%s", c->why.message);
     bpipe_cancel(c->pipe, &err);
+}
+
+/* A range that the source has not, or not all of, and a server that sends another. */
+static bool is_as_asked(const struct copy *c, const struct http_head *head)
+{
+    const struct s3_copy_source *s = &c->source;
+    const char *range = target_call_header(c->found, "Content-Range");
+    const char *wanted = arena_printf(c->arena, "bytes %llu-%llu/", (unsigned long long)s->first,
+                                      (unsigned long long)s->last);
+    if (!s->has_range)
+        return head->status == 200;
+    return head->status == 206 && range != NULL && strncmp(range, wanted, strlen(wanted)) == 0;
 }
 
 static void read_head(void *arg, const struct http_head *head)
 {
     struct copy *c = arg;
     c->found = target_call_headers(c->arena, head);
-    if (head->status != 200)
+    if (head->status < 200 || head->status > 299)
         return;
-    if (head->content_length > SOURCE_MAX)
-        refuse_source(c);
+    if (!is_as_asked(c, head))
+        refuse_source(c, S3_INVALID_RANGE, "x-amz-copy-source-range is not within the source");
+    else if (head->content_length > SOURCE_MAX)
+        refuse_source(c, S3_INVALID_REQUEST,
+                      "The source of a copy has at most 5 GiB; a larger one is copied in parts");
     else
         start_write(c, head->content_length);
 }
@@ -214,26 +252,10 @@ static enum s3_error read_algorithm(struct copy *c, struct s3_failure *why)
 {
     const char *text = s3_header(&c->s3->head, "x-amz-checksum-algorithm");
     c->wants_sum = text != NULL;
-    for (c->sum_type = 0; text != NULL && c->sum_type < S3_SUM_TYPES; c->sum_type++) {
-        if (strcasecmp(text, s3_sum_algorithm(c->sum_type)) == 0)
-            return S3_OK;
-    }
-    return text == NULL
+    return text == NULL || s3_sum_type_find(text, &c->sum_type)
                ? S3_OK
                : s3_fail(why, S3_INVALID_REQUEST,
                          "The algorithm %.64s in x-amz-checksum-algorithm is not known", text);
-}
-
-/* Content-MD5 and the like: of a body without bytes. */
-static enum s3_error check_body(struct http_request *req, const struct gateway_call *call,
-                                struct s3_failure *why)
-{
-    _cleanup_(body_freep)
-    struct body *body = NULL;
-    if (http_content_length(req) != 0)
-        return s3_fail(why, S3_INVALID_REQUEST, "A copy has no body");
-    enum s3_error e = body_new(call, 0, &body, why);
-    return e == S3_OK ? body_end(body, why) : e;
 }
 
 static enum s3_error check_source(const struct copy *c, struct s3_failure *why)
@@ -248,38 +270,65 @@ static enum s3_error check_source(const struct copy *c, struct s3_failure *why)
                    "An object can be copied to itself only with x-amz-metadata-directive: REPLACE");
 }
 
-static enum s3_error read_request(struct copy *c, struct s3_failure *why)
+/* What a copy to an object has, and one to a part has not. */
+static enum s3_error read_object(struct copy *c, struct s3_failure *why)
 {
     const struct gateway_call *call = c->s3;
     bool replaces_tags;
     enum s3_error e;
-    if ((e = check_body(c->req, call, why)) != S3_OK ||
-        (e = s3_copy_source_read(&call->head, http_arena(c->req), &c->source, why)) != S3_OK ||
-        (e = read_directive(call, "x-amz-metadata-directive", &c->replaces, why)) != S3_OK ||
+    if ((e = read_directive(call, "x-amz-metadata-directive", &c->replaces, why)) != S3_OK ||
         (e = read_directive(call, "x-amz-tagging-directive", &replaces_tags, why)) != S3_OK ||
         (e = read_algorithm(c, why)) != S3_OK || (e = native_head_check_kept(call, why)) != S3_OK)
         return e;
     return check_source(c, why);
 }
 
-static int set_urls(struct copy *c, struct error *err)
+static enum s3_error read_request(struct copy *c, struct s3_failure *why)
+{
+    const struct gateway_call *call = c->s3;
+    enum s3_error e;
+    if ((e = body_check_none(c->req, call, why)) != S3_OK ||
+        (e = s3_copy_source_read(&call->head, http_arena(c->req), &c->source, why)) != S3_OK)
+        return e;
+    return call->s3.op == S3_OP_CopyObject ? read_object(c, why)
+                                           : upload_part_query(call, c->arena, &c->part, why);
+}
+
+static int put_write_url(struct copy *c, struct buf *url, struct error *err)
+{
+    const struct target_call object = {
+        .method = HTTP_PUT, .bucket = c->s3->s3.bucket, .key = c->s3->s3.key};
+    const struct upload_call part = {
+        .method = HTTP_PUT, .upload = upload_id_of(c->s3), .query = c->part};
+    return c->part == NULL ? target_call_url(c->req, c->gateway, &object, url, err)
+                           : upload_call_url(c->req, c->s3, &part, url, err);
+}
+
+static int set_urls(struct copy *c, const char *range, struct error *err)
 {
     _cleanup_buf_ struct buf from = BUF_INIT, to = BUF_INIT;
     const struct target_call read = {
-        .method = HTTP_GET, .bucket = c->source.bucket, .key = c->source.key};
-    const struct target_call write = {
-        .method = HTTP_PUT, .bucket = c->s3->s3.bucket, .key = c->s3->s3.key};
+        .method = HTTP_GET, .bucket = c->source.bucket, .key = c->source.key, .range = range};
     int code = guard_ask(c->req, RIGHT_READ, c->source.bucket, c->source.key, err);
     if (code == 0)
         code = target_call_url(c->req, c->gateway, &read, &from, err);
     if (code == 0)
-        code = target_call_url(c->req, c->gateway, &write, &to, err);
+        code = put_write_url(c, &to, err);
     c->read.url = arena_strdup(c->arena, buf_str(&from));
     c->write.url = arena_strdup(c->arena, buf_str(&to));
     return code;
 }
 
-static enum s3_error set_calls(struct copy *c, struct s3_failure *why)
+/* NULL: all of the source. */
+static const char *range_of(const struct copy *c)
+{
+    const struct s3_copy_source *s = &c->source;
+    return s->has_range ? arena_printf(c->arena, "bytes=%llu-%llu", (unsigned long long)s->first,
+                                       (unsigned long long)s->last)
+                        : NULL;
+}
+
+static enum s3_error set_calls(struct copy *c, const char *range, struct s3_failure *why)
 {
     const char *request_id = arena_strdup(c->arena, http_request_id(c->req));
     struct native_head get_head;
@@ -289,10 +338,21 @@ static enum s3_error set_calls(struct copy *c, struct s3_failure *why)
     c->read.request_id = c->write.request_id = request_id;
     native_head_begin(&get_head, c->arena);
     native_head_conditions_of_source(&get_head, c->s3);
+    if (range != NULL)
+        native_head_add(&get_head, "Range", range);
     c->read.headers = get_head.lines;
     native_head_begin(&c->put_head, c->arena);
+    if (c->part != NULL)
+        return S3_OK;
     native_head_conditions_of_write(&c->put_head, c->s3);
     return c->replaces ? native_head_content(&c->put_head, c->s3, why) : S3_OK;
+}
+
+static void refuse(struct copy *c, const struct s3_failure *why)
+{
+    struct http_request *req = c->req;
+    copy_free(c);
+    gateway_fail(req, why);
 }
 
 void s3_copy_object(struct http_request *req, const struct gateway_call *call)
@@ -307,12 +367,16 @@ void s3_copy_object(struct http_request *req, const struct gateway_call *call)
     struct copy *c = xcalloc(1, sizeof *c);
     *c = (struct copy){
         .gateway = call->gateway, .req = req, .s3 = call, .arena = arena_new(1024), .running = 1};
-    if (read_request(c, &why) != S3_OK || set_calls(c, &why) != S3_OK) {
-        copy_free(c);
-        gateway_fail(req, &why);
-    } else if (set_urls(c, &err) != 0) {
-        copy_free(c);
-        http_reply_error(req, &err);
+    if (read_request(c, &why) != S3_OK) {
+        refuse(c, &why);
+        return;
+    }
+    const char *range = range_of(c);
+    if (set_calls(c, range, &why) != S3_OK) {
+        refuse(c, &why);
+    } else if (set_urls(c, range, &err) != 0) {
+        upload_call_failure(&err, &why);
+        refuse(c, &why);
     } else {
         start_read(c);
     }

@@ -1,5 +1,5 @@
-/* CopyObject: a read of the source and a PUT of the destination, native calls both, with a pipe
- * between them.
+/* CopyObject and UploadPartCopy: a read of the source and a PUT of the destination, native calls
+ * both, with a pipe between them.
  *
  *   source's target ── GET ──▶ [pipe] ──▶ PUT ── destination's target
  *                        │                 │
@@ -15,15 +15,20 @@
  *   the source is the destination  InvalidRequest, unless the metadata is replaced
  *   a source of more than 5 GiB    InvalidRequest
  *
+ * The destination of UploadPartCopy is a part of an upload: it has no metadata, conditions or
+ * checksum.  x-amz-copy-source-range is a range within the source, else InvalidRange.
+ *
  * The caller needs the right to read the source, too. */
 #pragma once
 
 #include "gateway/gateway.h"
 
+/* Both operations. */
 void s3_copy_object(struct http_request *req, const struct gateway_call *call);
 
 /* Rows of a daemon's table of handlers. */
-#define GATEWAY_COPY_HANDLERS            \
-    {                                    \
-        S3_OP_CopyObject, s3_copy_object \
+#define GATEWAY_COPY_HANDLERS                \
+    {S3_OP_CopyObject, s3_copy_object},      \
+    {                                        \
+        S3_OP_UploadPartCopy, s3_copy_object \
     }

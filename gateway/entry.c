@@ -226,12 +226,18 @@ static void ask_proxy(struct http_request *req, const struct gateway_call *call,
     proxy_call_start(req, call, &spec);
 }
 
+static bool is_copy(const struct gateway_call *call)
+{
+    return call->s3.op == S3_OP_CopyObject || call->s3.op == S3_OP_UploadPartCopy;
+}
+
 /* A request with a body cannot wait here: its body must be taken at once (net/http/handler.h). */
 static bool may_wait(const struct http_request *req, const struct gateway_call *call)
 {
     enum http_method m = http_method(req);
-    bool is_copy = call->s3.op == S3_OP_CopyObject && http_content_length(req) == 0;
-    return m == HTTP_GET || m == HTTP_HEAD || m == HTTP_DELETE || m == HTTP_OPTIONS || is_copy;
+    bool has_none = (is_copy(call) || call->s3.op == S3_OP_CreateMultipartUpload) &&
+                    http_content_length(req) == 0;
+    return m == HTTP_GET || m == HTTP_HEAD || m == HTTP_DELETE || m == HTTP_OPTIONS || has_none;
 }
 
 static bool is_unknown(const struct cluster_state *s, const char *bucket)
@@ -243,8 +249,8 @@ static bool is_unknown(const struct cluster_state *s, const char *bucket)
 static const char *source_bucket(struct http_request *req, const struct gateway_call *call)
 {
     struct s3_copy_source source;
-    bool is_copy = call->s3.op == S3_OP_CopyObject;
-    return is_copy && s3_copy_source_read(&call->head, http_arena(req), &source, NULL) == S3_OK
+    return is_copy(call) &&
+                   s3_copy_source_read(&call->head, http_arena(req), &source, NULL) == S3_OK
                ? source.bucket
                : NULL;
 }

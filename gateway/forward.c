@@ -44,6 +44,7 @@ static void forward_unref(struct forward *f)
     body_free(f->plan.body);
     bpipe_unref(f->upload);
     download_free(f->reply.download);
+    buf_done(&f->reply.text);
     pthread_mutex_destroy(&f->lock);
     arena_free(f->arena);
     free(f);
@@ -134,7 +135,8 @@ static void call_done(void *arg, struct http_result *result)
         call_start(f);
         return;
     }
-    target_call_error(result, f->call.url, &f->reply.err);
+    if (target_call_error(result, f->call.url, &f->reply.err) == 0)
+        buf_append(&f->reply.text, result->body.data, result->body.len);
     pthread_mutex_lock(&f->lock);
     f->answered = true;
     reply_if_due(f, false);
@@ -316,6 +318,8 @@ static struct forward *forward_new(struct http_request *req, const struct gatewa
     f->gateway = call->gateway;
     f->s3 = call;
     f->plan = *plan;
+    f->reply.text = BUF_INIT;
+    f->reply.body = plan->body;
     f->req = req;
     f->body_over = plan->body == NULL;
     f->arena = arena_new(1024);

@@ -22,6 +22,8 @@ struct forward_reply {
     int64_t length;                     /* of the body; -1: unknown */
     struct target_call_header *headers; /* or NULL */
     struct download *download;          /* the bytes of a GET; NULL: see forward_reply_bytes() */
+    struct buf text;                    /* of another call than a read: the body of a success */
+    const struct body *body;            /* the plan's; right where `err` is none */
 };
 
 struct forward_plan {

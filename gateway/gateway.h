@@ -68,6 +68,7 @@ struct gateway_config {
     struct loop *loop;            /* the client's */
     const uint64_t *forwards_max; /* of them at once: a live parameter */
     size_t buffer_bytes;          /* of one, for each direction */
+    const uint64_t *ping_ms;      /* blanks of a slow reply (slow_reply.h): a live parameter */
 };
 
 /* Copies texts; `handlers` are borrowed.  E_INVALID: a region or domain that is none. */

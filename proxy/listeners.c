@@ -83,7 +83,8 @@ static int start_gateway(struct proxy *p, struct error *err)
                                           .client = p->data_client,
                                           .loop = p->data_loop,
                                           .forwards_max = &p->params.s3_forwards_max,
-                                          .buffer_bytes = p->params.s3_buffer};
+                                          .buffer_bytes = p->params.s3_buffer,
+                                          .ping_ms = &p->params.s3_complete_ping};
     return gateway_new(&config, &p->gateway, err);
 }
 

@@ -9,7 +9,7 @@
 
 #include "common/parse.h"
 #include "s3/chunked.h"
-#include "s3/complete_body.h"
+#include "s3/uploads/complete_body.h"
 #include "s3/cors.h"
 #include "s3/delete_body.h"
 #include "s3/lifecycle.h"

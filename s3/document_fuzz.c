@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "s3/acl.h"
-#include "s3/complete_body.h"
+#include "s3/uploads/complete_body.h"
 #include "s3/delete_body.h"
 #include "s3/location.h"
 #include "s3/op.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "s3/complete_body.h"
+#include "s3/uploads/complete_body.h"
 #include "s3/delete_body.h"
 #include "s3/location.h"
 

@@ -14,8 +14,8 @@
 #include "s3/location.h"
 #include "s3/none.h"
 #include "s3/testing/vectors.h"
-#include "s3/upload_list.h"
-#include "s3/upload_reply.h"
+#include "s3/uploads/upload_list.h"
+#include "s3/uploads/upload_reply.h"
 
 static const int64_t time_ms = 1369353600007; /* 2013-05-24 */
 static const struct s3_owner alice = {"id-1", "alice & co"}, bob = {"id-2", "bob"};

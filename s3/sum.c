@@ -106,6 +106,11 @@ void s3_sum_free(struct s3_sum *s)
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
+size_t s3_sum_size(enum s3_sum_type type)
+{
+    return rows[type].size;
+}
+
 bool s3_sum_parse(enum s3_sum_type type, const char *base64, struct s3_sum_value *out)
 {
     unsigned char bytes[S3_SUM_BASE64_MAX];

@@ -38,6 +38,7 @@ void s3_sum_final(struct s3_sum *s, struct s3_sum_value *out);
 void s3_sum_free(struct s3_sum *s);
 DEFINE_CLEANUP(struct s3_sum, s3_sum_free);
 
+size_t s3_sum_size(enum s3_sum_type type); /* bytes of a value */
 /* False: it is no value of this type, or is not written as s3_sum_print() writes it. */
 bool s3_sum_parse(enum s3_sum_type type, const char *base64, struct s3_sum_value *out);
 /* Returns out. */

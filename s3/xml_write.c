@@ -4,7 +4,7 @@
 
 void xml_put_root(struct buf *out, const char *name, const char *namespace)
 {
-    buf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    buf_puts(out, XML_DECLARATION);
     if (*namespace == '\0')
         xml_put_open(out, name);
     else

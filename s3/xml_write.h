@@ -12,6 +12,8 @@
 
 #define XML_S3_NAMESPACE "http://s3.amazonaws.com/doc/2006-03-01/"
 
+#define XML_DECLARATION "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+
 /* The declaration, and the root element that opens; of the namespace of S3, or "" for none. */
 void xml_put_root(struct buf *out, const char *name, const char *namespace);
 void xml_put_open(struct buf *out, const char *name);

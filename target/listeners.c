@@ -93,7 +93,8 @@ static int start_gateway(struct target *t, struct error *err)
                                           .client = t->data_client,
                                           .loop = t->data,
                                           .forwards_max = &t->params.s3_forwards_max,
-                                          .buffer_bytes = t->params.s3_buffer};
+                                          .buffer_bytes = t->params.s3_buffer,
+                                          .ping_ms = &t->params.s3_complete_ping};
     return gateway_new(&config, &t->gateway, err);
 }
 

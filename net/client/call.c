@@ -49,13 +49,23 @@ static void call_add_header(struct call *c, const char *line)
         c->headers = longer;
 }
 
+/* A line "name: value", or "name;" for an empty value. */
+static bool is_header(const char *line, const char *name)
+{
+    size_t len = strlen(name);
+    return strncasecmp(line, name, len) == 0 && (line[len] == ':' || line[len] == ';');
+}
+
 static void call_copy_headers(struct call *c, const struct http_call *spec)
 {
-    bool expect = false;
+    bool expect = false, type = false;
     for (size_t i = 0; spec->headers != NULL && spec->headers[i] != NULL; i++) {
         call_add_header(c, spec->headers[i]);
-        expect = expect || strncasecmp(spec->headers[i], "Expect:", 7) == 0;
+        expect = expect || is_header(spec->headers[i], "Expect");
+        type = type || is_header(spec->headers[i], "Content-Type");
     }
+    if (!type)
+        call_add_header(c, "Content-Type:"); /* else curl says that a body is a form's */
     if (!expect)
         call_add_header(c, "Expect:"); /* a round trip that small and trusted bodies do not need */
     if (spec->request_id != NULL) {

@@ -75,6 +75,7 @@ static void script_requests(struct peer *p)
     while (peer_read_request(c)) {
         buf_append(seen, c->head.data, strcspn(c->head.data, " "));
         buf_puts(seen, peer_saw(c, "Expect") ? " expect" : "");
+        buf_puts(seen, peer_saw(c, "Content-Type") ? " type" : "");
         buf_puts(seen, peer_saw(c, "\r\nX-Request-Id: r-1\r\n") ? " id" : "");
         buf_puts(seen, peer_saw(c, "\r\nDfc-Test: yes\r\n") ? " header" : "");
         buf_puts(seen, peer_saw(c, "\r\nContent-Length: 0\r\n") ? " empty" : "");

@@ -7,6 +7,7 @@
 #include "common/mem.h"
 #include "common/parse.h"
 #include "proxy/http/list.h"
+#include "proxy/http/upload_list.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/recovery.h"
 #include "proxy/s3/bucket_delete.h"
@@ -168,6 +169,26 @@ static void list_begin(struct http_request *req)
         list_start(req, &r);
 }
 
+static void list_uploads_begin(struct http_request *req)
+{
+    if (proxy_enter_objects(req) == NULL)
+        return;
+    struct upload_list_request r = {.bucket = http_path_param(req, "bucket"),
+                                    .prefix = "",
+                                    .after = "",
+                                    .after_upload = "",
+                                    .limit = UPLOAD_LIST_MAX};
+    struct error err = ERROR_INIT;
+    const char *limit = http_query(req, "limit");
+    query_text(req, "prefix", &r.prefix);
+    query_text(req, "after", &r.after);
+    query_text(req, "after_upload", &r.after_upload);
+    if (limit != NULL && parse_u64(limit, &r.limit, &err) != 0)
+        http_reply_error(req, &err);
+    else
+        upload_list_start(req, &r);
+}
+
 #define PATTERN "/v1/s3/{bucket}"
 
 const struct http_route bucket_calls[] = {
@@ -239,5 +260,17 @@ const struct http_route bucket_calls[] = {
      .body = "",
      .reply = "as of the native list",
      .errors = "bucket_not_found node_unreachable no_targets"},
+    {.name = "s3_list_uploads",
+     .method = HTTP_GET,
+     .pattern = PATTERN "/uploads",
+     .nets = NET_CONTROL,
+     .right = RIGHT_NODE,
+     .begin = list_uploads_begin,
+     .summary = "A page of a bucket's uploads in parts, for S3's lists.",
+     .query = HTTP_PARAMETERS({"prefix", "text"}, {"after", "object"}, {"after_upload", "id"},
+                              {"limit", "1 to 1000"}),
+     .body = "",
+     .reply = "as of the native list",
+     .errors = "bucket_not_found node_unreachable no_targets invalid_argument"},
     {.name = NULL},
 };

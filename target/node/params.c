@@ -15,6 +15,7 @@ const struct param_row target_param_rows[] = {
 };
 
 const char *const target_params_live[] = {
-    "copy_parallel",       "keepalive_interval", "s3_forwards_max", "sort_memory",
-    "sort_key_map_memory", "sort_zstd_window",   "uploads_max",     NULL,
+    "copy_parallel",    "keepalive_interval", "s3_complete_ping",
+    "s3_forwards_max",  "sort_memory",        "sort_key_map_memory",
+    "sort_zstd_window", "uploads_max",        NULL,
 };

@@ -3,7 +3,7 @@
 
 import json
 
-from s3_programs import DATA, Program, cluster_for, gone, read, same, stored, write
+from s3_programs import DATA, LARGE, Program, cluster_for, gone, read, same, stored, write
 from lib import check, equal, main
 
 
@@ -13,7 +13,6 @@ class AwsCli(Program):
     def prepare(self):
         self.options = ("--endpoint-url", self.endpoint)
         self.run("configure", "set", "default.s3.addressing_style", "path")
-        self.run("configure", "set", "default.s3.multipart_threshold", "5GB")
         self.run("configure", "set", "default.s3.signature_version", "s3v4")
 
     def api(self, *arguments):
@@ -30,6 +29,32 @@ def test_a_file_there_and_back(c):
     c.program.run("s3", "cp", "s3://box/folder/data", "back")
     same(c, "back")
     c.program.run("s3", "cp", "s3://box/none", "none", ok=False)
+
+
+def test_a_large_file_goes_in_parts(c):
+    write(c, "large", LARGE)
+    c.program.run("s3", "cp", "large", "s3://box/large", "--metadata", "who=me")
+    stored(c, "box", "large", LARGE)
+    head = c.program.api("head-object", "--bucket", "box", "--key", "large")
+    check(head["ETag"].endswith('-3"'), f"the tag {head['ETag']} of three parts")
+    equal(head["Metadata"], {"who": "me"}, "metadata")
+    c.program.run("s3", "cp", "s3://box/large", "s3://box/large-copy")
+    stored(c, "box", "large-copy", LARGE)
+    c.program.run("s3", "cp", "s3://box/large", "large-back")
+    same(c, "large-back", LARGE)
+    equal(c.program.run("s3", "sync", "--size-only", "s3://box/", ".", "--exclude", "*",
+                        "--include", "large"), "", "a sync of nothing new")
+
+
+def test_uploads_that_are_open(c):
+    begun = c.program.api("create-multipart-upload", "--bucket", "box", "--key", "open")
+    listed = c.program.api("list-multipart-uploads", "--bucket", "box")
+    equal([(u["Key"], u["UploadId"]) for u in listed["Uploads"]], [("open", begun["UploadId"])],
+          "the list")
+    c.program.api("abort-multipart-upload", "--bucket", "box", "--key", "open", "--upload-id",
+                  begun["UploadId"])
+    equal(c.program.api("list-multipart-uploads", "--bucket", "box").get("Uploads"), None,
+          "the list after the abort")
 
 
 def test_a_range(c):

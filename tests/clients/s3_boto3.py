@@ -18,6 +18,7 @@ except ImportError:
     sys.exit(77)
 
 DATA = random.Random(7).randbytes(3_000_001)
+LARGE = random.Random(8).randbytes(17 << 20)
 
 
 def client_at(c, node):
@@ -70,12 +71,48 @@ def test_objects(c):
               "InvalidRange", "a range behind the end")
 
 
-def test_files_in_one_piece(c):
+def there_and_back(s3, key, data, **options):
+    s3.upload_fileobj(io.BytesIO(data), "b-p1", key, **options)
+    out = io.BytesIO()
+    s3.download_fileobj("b-p1", key, out)
+    check(out.getvalue() == data, "other bytes")
+
+
+def test_files(c):
+    """The large one goes in parts of 8 MiB, by several threads."""
     for node, s3 in each_node(c):
-        s3.upload_fileobj(io.BytesIO(DATA), "b-p1", f"file-{node}")
-        out = io.BytesIO()
-        s3.download_fileobj("b-p1", f"file-{node}", out)
-        check(out.getvalue() == DATA, "other bytes")
+        there_and_back(s3, f"file-{node}", DATA)
+        there_and_back(s3, f"large-{node}", LARGE,
+                       ExtraArgs={"Metadata": {"who": node}, "ContentType": "text/plain"})
+        head = s3.head_object(Bucket="b-p1", Key=f"large-{node}")
+        equal((head["ETag"][-3:], head["Metadata"], head["ContentType"]),
+              ('-3"', {"who": node}, "text/plain"), "what HeadObject says")
+        s3.copy({"Bucket": "b-p1", "Key": f"large-{node}"}, "b-t1", f"large-{node}",
+                Config=boto3.s3.transfer.TransferConfig(multipart_threshold=8 << 20))
+        got = s3.get_object(Bucket="b-t1", Key=f"large-{node}")
+        check(got["Body"].read() == LARGE, "other bytes of a copy in parts")
+        equal(got["ETag"][-3:], '-3"', "tag of the copy")
+
+
+def test_uploads_step_by_step(c):
+    for node, s3 in each_node(c):
+        key = {"Bucket": "b-p1", "Key": f"steps-{node}"}
+        upload = {**key, "UploadId": s3.create_multipart_upload(**key)["UploadId"]}
+        tags = [s3.upload_part(**upload, PartNumber=n, Body=body)["ETag"]
+                for n, body in ((1, LARGE[:5 << 20]), (2, b"end"))]
+        parts = s3.list_parts(**upload)["Parts"]
+        equal([(p["PartNumber"], p["ETag"], p["Size"]) for p in parts],
+              [(1, tags[0], 5 << 20), (2, tags[1], 3)], "list of parts")
+        listed = s3.list_multipart_uploads(Bucket="b-p1")["Uploads"]
+        equal([u["UploadId"] for u in listed], [upload["UploadId"]], "list of uploads")
+        wrong = {"Parts": [{"PartNumber": 1, "ETag": tags[1]}]}
+        equal(code_of(s3.complete_multipart_upload, **upload, MultipartUpload=wrong), "InvalidPart",
+              "a wrong tag")
+        rows = {"Parts": [{"PartNumber": n, "ETag": tag} for n, tag in enumerate(tags, 1)]}
+        done = s3.complete_multipart_upload(**upload, MultipartUpload=rows)
+        equal(s3.head_object(**key)["ETag"], done["ETag"], "the tag")
+        equal(code_of(s3.abort_multipart_upload, **{**upload, "UploadId": "x"}), "NoSuchUpload",
+              "no upload")
 
 
 def test_copies(c):

@@ -11,7 +11,7 @@ from s3_lib import S3Cluster
 
 try:
     from minio import Minio
-    from minio.commonconfig import CopySource
+    from minio.commonconfig import ComposeSource, CopySource
     from minio.deleteobjects import DeleteObject
     from minio.error import S3Error
 except ImportError:
@@ -19,6 +19,7 @@ except ImportError:
     sys.exit(77)
 
 DATA = random.Random(13).randbytes(3_000_001)
+LARGE = random.Random(14).randbytes(11 << 20)
 
 
 def client_at(c, node):
@@ -73,6 +74,23 @@ def test_copies(c):
                            source=CopySource(bucket_name="box", object_name=node))
         check(body_of(client.get_object(bucket_name="box", object_name="copy-" + node)) == DATA,
               "other bytes")
+
+
+def test_a_large_object_goes_in_parts(c):
+    for node, client in each_node(c):
+        put = client.put_object(bucket_name="box", object_name="large-" + node,
+                                data=io.BytesIO(LARGE), length=-1, part_size=5 << 20)
+        check(put.etag.endswith("-3"), f"the tag {put.etag} of three parts")
+        check(body_of(client.get_object(bucket_name="box", object_name="large-" + node)) == LARGE,
+              "other bytes")
+        client.compose_object(bucket_name="box", object_name="joined-" + node,
+                              sources=[ComposeSource(bucket_name="box",
+                                                     object_name="large-" + node),
+                                       ComposeSource(bucket_name="box", object_name=node)])
+        check(body_of(client.get_object(bucket_name="box", object_name="joined-" + node)) ==
+              LARGE + DATA, "other bytes of two sources")
+        for name in ("large-", "joined-"):
+            client.remove_object(bucket_name="box", object_name=name + node)
 
 
 def test_lists(c):

@@ -20,6 +20,7 @@ from s3_lib import S3Cluster
 
 SIZE = 3_000_001
 DATA = random.Random(11).randbytes(SIZE)
+LARGE = random.Random(12).randbytes(17 << 20)  # more than programs send in one request
 RUN_SECONDS = 120
 
 
@@ -40,11 +41,11 @@ class Program:
     def prepare(self):
         """Writes the program's configuration."""
 
-    def run(self, *arguments, ok=True):
-        """What the program prints; `ok`: whether it must end with 0."""
+    def run(self, *arguments, ok=True, text=None):
+        """What the program prints; `ok`: whether it must end with 0; `text`: what it reads."""
         argv = [self.name, *self.options, *arguments]
         done = subprocess.run(argv, env=self.environment, cwd=self.directory, text=True,
-                              capture_output=True, check=False, timeout=RUN_SECONDS)
+                              input=text, capture_output=True, check=False, timeout=RUN_SECONDS)
         check((done.returncode == 0) == ok,
               f"{' '.join(argv)} ends with {done.returncode}: {done.stderr[-2000:]}{done.stdout}")
         return done.stdout

@@ -3,7 +3,7 @@
 
 import json
 
-from s3_programs import DATA, Program, cluster_for, gone, same, stored, write
+from s3_programs import DATA, LARGE, Program, cluster_for, gone, same, stored, write
 from lib import equal, main
 
 FILES = {"a": b"first", "deep/b": b"", "deep/c d": DATA}
@@ -16,8 +16,7 @@ class Rclone(Program):
         self.environment.update({
             "RCLONE_CONFIG_DFC_TYPE": "s3", "RCLONE_CONFIG_DFC_PROVIDER": "Other",
             "RCLONE_CONFIG_DFC_ENV_AUTH": "true", "RCLONE_CONFIG_DFC_REGION": "us-east-1",
-            "RCLONE_CONFIG_DFC_ENDPOINT": self.endpoint,
-            "RCLONE_CONFIG_DFC_UPLOAD_CUTOFF": "5G"})
+            "RCLONE_CONFIG_DFC_ENDPOINT": self.endpoint})
 
 
 def test_a_folder_is_copied_and_checked(c):
@@ -50,6 +49,22 @@ def test_a_list(c):
     listed = json.loads(c.program.run("lsjson", "--recursive", "--files-only", "dfc:box/to"))
     equal(sorted((o["Path"], o["Size"]) for o in listed), [("a", 7), ("deep/c d", len(DATA))],
           "the list")
+
+
+def test_a_large_file_goes_in_parts(c):
+    write(c, "large/file", LARGE)
+    c.program.run("copy", "--s3-upload-cutoff", "8M", "--s3-chunk-size", "5M", "large",
+                  "dfc:box/large")
+    stored(c, "box", "large/file", LARGE)
+    c.program.run("check", "large", "dfc:box/large")
+    c.program.run("copyto", "--s3-copy-cutoff", "8M", "--s3-chunk-size", "5M",
+                  "dfc:box/large/file", "dfc:box/large/copy")
+    stored(c, "box", "large/copy", LARGE)
+    c.program.run("delete", "dfc:box/large")
+    # rclone does not know the length of what it reads from a pipe.
+    c.program.run("rcat", "--streaming-upload-cutoff", "1M", "dfc:box/stream", text="x" * 6000000)
+    stored(c, "box", "stream", b"x" * 6000000)
+    c.program.run("deletefile", "dfc:box/stream")
 
 
 def test_a_range(c):

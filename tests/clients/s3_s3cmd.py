@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """s3cmd: buckets, files, metadata, copies, sync and deletes."""
 
-from s3_programs import Program, cluster_for, gone, same, stored, write
+from s3_programs import LARGE, Program, cluster_for, gone, same, stored, write
 from lib import check, equal, main
 
 CONFIGURATION = """[default]
@@ -12,7 +12,6 @@ host_bucket = {host}
 use_https = False
 bucket_location = us-east-1
 signature_v2 = False
-enable_multipart = False
 """
 
 
@@ -54,6 +53,17 @@ def test_a_copy_and_a_move(c):
     c.program.run("mv", "s3://box/copy", "s3://box/moved")
     stored(c, "box", "moved")
     gone(c, "box", "copy")
+
+
+def test_a_large_file_goes_in_parts(c):
+    write(c, "large", LARGE)
+    c.program.run("put", "large", "s3://box/large", "--multipart-chunk-size-mb=5",
+                  "--add-header", "x-amz-meta-who: me")
+    stored(c, "box", "large", LARGE)
+    check("x-amz-meta-who: me" in c.program.run("info", "s3://box/large"), "no metadata")
+    c.program.run("get", "s3://box/large", "large-back")
+    same(c, "large-back", LARGE)
+    c.program.run("del", "s3://box/large")
 
 
 def test_a_sync(c):

@@ -5,7 +5,7 @@ import atexit
 import os
 import subprocess
 
-from s3_programs import DATA, Program, cluster_for, gone, path_of, stored
+from s3_programs import DATA, LARGE, Program, cluster_for, gone, path_of, stored
 from lib import check, equal, main, skip, wait_for
 
 
@@ -15,7 +15,7 @@ class S3fs(Program):
     def prepare(self):
         self.environment.update(AWSACCESSKEYID=self.key.access, AWSSECRETACCESSKEY=self.key.secret)
         self.options = ("-o", f"url={self.endpoint}", "-o", "use_path_request_style",
-                        "-o", "endpoint=us-east-1", "-o", "nomultipart")
+                        "-o", "endpoint=us-east-1", "-o", "multipart_size=5")
         atexit.register(self.unmount)
 
     def unmount(self):
@@ -52,6 +52,20 @@ def test_a_change_in_the_middle(c):
         f.seek(5)
         f.write(b"changed")
     stored(c, "box", "folder/data", DATA[:5] + b"changed" + DATA[12:])
+
+
+def test_a_large_file_goes_in_parts(c):
+    with open(file_of(c, "large"), "wb") as f:
+        f.write(LARGE)
+    stored(c, "box", "large", LARGE)
+    with open(file_of(c, "large"), "r+b") as f:
+        f.seek(7_000_000)
+        f.write(b"changed")
+    changed = LARGE[:7_000_000] + b"changed" + LARGE[7_000_007:]
+    stored(c, "box", "large", changed)
+    os.rename(file_of(c, "large"), file_of(c, "renamed"))
+    stored(c, "box", "renamed", changed)
+    os.remove(file_of(c, "renamed"))
 
 
 def test_a_rename_keeps_the_bytes(c):

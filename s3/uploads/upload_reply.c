@@ -1,4 +1,4 @@
-#include "s3/upload_reply.h"
+#include "s3/uploads/upload_reply.h"
 
 #include "s3/xml_write.h"
 

@@ -1,4 +1,4 @@
-#include "s3/upload_list.h"
+#include "s3/uploads/upload_list.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "s3/complete_body.h"
+#include "s3/uploads/complete_body.h"
 
 #include <string.h>
 
