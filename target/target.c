@@ -473,6 +473,20 @@ static void stop_uploads(struct target *t)
         uploads_stop(t->uploads);
 }
 
+static void free_uploads(struct target *t)
+{
+    uploads_free(t->uploads);
+    upload_sweep_free(t->upload_sweep);
+}
+
+static void stop_backends(struct target *t)
+{
+    if (t->cold != NULL)
+        cold_stop(t->cold);
+    if (t->back != NULL)
+        back_stop(t->back);
+}
+
 /* Jobs and renames are told to stop before the servers wait for requests, for some wait for them;
  * jobs, which wait for their streams, go after the servers and before the clients; calls that are
  * under way end with their client, and who takes their ends goes after that. */
@@ -488,10 +502,7 @@ void target_free(struct target *t)
     stop_uploads(t);
     if (t->copier != NULL)
         object_copier_stop(t->copier);
-    if (t->cold != NULL)
-        cold_stop(t->cold);
-    if (t->back != NULL)
-        back_stop(t->back);
+    stop_backends(t);
     copies_stop(t->copies);
     ec_stop(t->ec);
     archives_stop(t->archives);
@@ -500,8 +511,7 @@ void target_free(struct target *t)
     if (t->state_sync != NULL) /* a worker may still take a state: who is told of it goes now */
         state_sync_quiet(t->state_sync);
     xactions_free(t->xactions);
-    uploads_free(t->uploads);
-    upload_sweep_free(t->upload_sweep);
+    free_uploads(t);
     pool_free(t->movers);
     pool_free(t->hashers);
     renames_free(t->renames);
