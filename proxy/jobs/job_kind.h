@@ -71,6 +71,7 @@ struct job_kind {
 
     /* --- a standing job ----------------------------------------------------------------------- */
 
+    bool periodic; /* it begins once an interval (periodic_job.h) */
     /* NULL: it waits for nothing to stand. */
     struct standing_fence (*fence)(const struct cluster_state *s);
     /* What is next?  *cmd: a command to be committed, whose job, if it has one, is the caller's to

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cluster/testing/test_state.h"
+#include "proxy/jobs/periodic_job.h"
 
 enum { MADE_MS = 1000, INTERVAL_MS = 50000 };
 
@@ -116,11 +117,11 @@ static void test_the_next_one(void **state)
     (void)state;
     add_bucket();
     begin(100000, JOB_FINISHED, 120000);
-    assert_true(scrub_job_is_last(&s->jobs, s->jobs.jobs[0]));
+    assert_true(periodic_is_last(&s->jobs, s->jobs.jobs[0]));
     assert_false(is_wanted(100000 + INTERVAL_MS - 1));
     begin(100000 + INTERVAL_MS, JOB_ABORTED, 160000);
-    assert_false(scrub_job_is_last(&s->jobs, s->jobs.jobs[0]));
-    assert_true(scrub_job_is_last(&s->jobs, s->jobs.jobs[1]));
+    assert_false(periodic_is_last(&s->jobs, s->jobs.jobs[0]));
+    assert_true(periodic_is_last(&s->jobs, s->jobs.jobs[1]));
     assert_false(is_wanted(100000 + 2 * INTERVAL_MS - 1));
     assert_true(is_wanted(100000 + 2 * INTERVAL_MS));
 }
