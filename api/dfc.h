@@ -507,6 +507,10 @@ DFC_API int dfc_validate_start(struct dfc_client *client, bool checksums, uint64
  * targets.ID.status.mended. */
 DFC_API int dfc_scrub_start(struct dfc_client *client, const uint64_t *rate_bytes_s, char **id,
                             struct dfc_error *err);
+/* A job that deletes what the lifecycle rules of this bucket expire, or with NULL of all buckets.
+ * DFC_CONFLICT while there is one. */
+DFC_API int dfc_expire_start(struct dfc_client *client, const char *bucket, char **id,
+                             struct dfc_error *err);
 DFC_API int dfc_job_abort(struct dfc_client *client, const char *id, struct dfc_error *err);
 /* Asks until the job has ended, at growing intervals of at most a second; `watch` (or NULL) sees
  * every answer.  DFC_OK whatever the end was: look at job->state.  timeout_ms 0: no limit;

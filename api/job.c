@@ -204,6 +204,16 @@ int dfc_scrub_start(struct dfc_client *c, const uint64_t *rate_bytes_s, char **i
     return start(c, body, id, err);
 }
 
+int dfc_expire_start(struct dfc_client *c, const char *bucket, char **id, struct dfc_error *err)
+{
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:s, s:s, s:{}}", "action", "start", "name", "expire", "value");
+    if (bucket != NULL)
+        json_object_set_new(json_object_get(doc, "value"), "bucket", json_string(bucket));
+    _cleanup_free_ char *body = json_text(doc);
+    return start(c, body, id, err);
+}
+
 int dfc_job_abort(struct dfc_client *c, const char *id, struct dfc_error *err)
 {
     const struct call_small what = {.method = "DELETE", .twice_is_harmless = true};

@@ -16,13 +16,14 @@ enum { BODY_MAX = 64 * 1024 }; /* a document with spaces; what is kept has none 
 
 /* --- the kinds -------------------------------------------------------------------------------- */
 
-/* The document as it is kept. */
-typedef enum s3_error rewrite_fn(const char *body, size_t len, struct arena *arena, struct buf *out,
-                                 struct s3_failure *why);
+/* The document as it is kept.  `b`: the bucket, or NULL where this node has not heard of it. */
+typedef enum s3_error rewrite_fn(const struct bucket *b, const char *body, size_t len,
+                                 struct arena *arena, struct buf *out, struct s3_failure *why);
 
-static enum s3_error rewrite_tags(const char *body, size_t len, struct arena *arena,
-                                  struct buf *out, struct s3_failure *why)
+static enum s3_error rewrite_tags(const struct bucket *b, const char *body, size_t len,
+                                  struct arena *arena, struct buf *out, struct s3_failure *why)
 {
+    (void)b; /* any bucket may have one */
     struct s3_tags tags;
     enum s3_error e = s3_tags_parse(body, len, S3_TAGS_MAX, arena, &tags, why);
     if (e == S3_OK)
@@ -30,9 +31,10 @@ static enum s3_error rewrite_tags(const char *body, size_t len, struct arena *ar
     return e;
 }
 
-static enum s3_error rewrite_cors(const char *body, size_t len, struct arena *arena,
-                                  struct buf *out, struct s3_failure *why)
+static enum s3_error rewrite_cors(const struct bucket *b, const char *body, size_t len,
+                                  struct arena *arena, struct buf *out, struct s3_failure *why)
 {
+    (void)b; /* any bucket may have one */
     struct s3_cors cors;
     enum s3_error e = s3_cors_parse(body, len, arena, &cors, why);
     if (e == S3_OK)
@@ -40,11 +42,14 @@ static enum s3_error rewrite_cors(const char *body, size_t len, struct arena *ar
     return e;
 }
 
-static enum s3_error rewrite_lifecycle(const char *body, size_t len, struct arena *arena,
-                                       struct buf *out, struct s3_failure *why)
+static enum s3_error rewrite_lifecycle(const struct bucket *b, const char *body, size_t len,
+                                       struct arena *arena, struct buf *out, struct s3_failure *why)
 {
     struct s3_lifecycle lifecycle;
     enum s3_error e = s3_lifecycle_parse(body, len, arena, &lifecycle, why);
+    if (e == S3_OK && b != NULL && b->props.backend != NULL && s3_lifecycle_expires(&lifecycle))
+        e = s3_fail(why, S3_NOT_IMPLEMENTED,
+                    "The bucket has a backend: set rules that expire objects there");
     if (e == S3_OK)
         s3_lifecycle_document(&lifecycle, out);
     return e;
@@ -150,7 +155,10 @@ static void store(struct http_request *req, const struct gateway_call *call, str
 static enum s3_error rewrite(struct http_request *req, const struct gateway_call *call,
                              const char *data, size_t len, struct buf *out, struct s3_failure *why)
 {
-    enum s3_error e = kinds[text_of(call->s3.op)].rewrite(data, len, http_arena(req), out, why);
+    _cleanup_state_ const struct cluster_state *s =
+        state_current(gateway_config_of(call->gateway)->state);
+    const struct bucket *b = bmd_bucket(&s->bmd, call->s3.bucket);
+    enum s3_error e = kinds[text_of(call->s3.op)].rewrite(b, data, len, http_arena(req), out, why);
     if (e == S3_OK && out->len > BUCKET_TEXT_MAX)
         e = s3_fail(why, S3_ENTITY_TOO_LARGE, "The document has more than %d bytes",
                     BUCKET_TEXT_MAX);

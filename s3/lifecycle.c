@@ -163,14 +163,27 @@ static enum s3_error take_date(void *ctx, const char *text, struct s3_failure *w
     return S3_OK;
 }
 
+static enum s3_error take_marker(void *ctx, const char *text, struct s3_failure *why)
+{
+    struct reading *r = ctx;
+    if (r->now.marker != NULL)
+        return twice(why);
+    if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        return s3_fail(why, S3_MALFORMED_XML, "ExpiredObjectDeleteMarker is true or false");
+    r->now.marker = arena_strdup(r->arena, text);
+    return S3_OK;
+}
+
 static enum s3_error check_rule(const struct reading *r, struct s3_failure *why)
 {
     const struct s3_lifecycle_rule *rule = &r->now;
-    bool has_days = rule->expire_days != 0, has_date = rule->expire_from_s != INT64_MAX;
-    if (!r->has_status || r->tag_key != NULL || (has_days && has_date) ||
-        !(has_days || has_date || rule->abort_days != 0))
+    int expirations =
+        (rule->expire_days != 0) + (rule->expire_from_s != INT64_MAX) + (rule->marker != NULL);
+    if (!r->has_status || r->tag_key != NULL || expirations > 1 ||
+        (expirations == 0 && rule->abort_days == 0))
         return s3_fail(why, S3_MALFORMED_XML,
-                       "A rule needs a status and an action; an expiration has days or a date");
+                       "A rule needs a status and an action; an expiration has one of days, a date "
+                       "and delete markers");
     if (rule->abort_days != 0 &&
         (rule->tags.count > 0 || rule->has_size_above || rule->size_below != UINT64_MAX))
         return s3_fail(why, S3_INVALID_REQUEST,
@@ -210,7 +223,7 @@ static const struct document_leaf leaves[] = {
     {"Tag", "Value", take_tag_value},
     {"Expiration", "Days", take_days},
     {"Expiration", "Date", take_date},
-    {"Expiration", "ExpiredObjectDeleteMarker", document_refuse},
+    {"Expiration", "ExpiredObjectDeleteMarker", take_marker},
     {"AbortIncompleteMultipartUpload", "DaysAfterInitiation", take_abort_days},
     {"Transition", "Days", document_refuse},
     {"Transition", "Date", document_refuse},
@@ -286,6 +299,11 @@ static void put_actions(struct buf *out, const struct s3_lifecycle_rule *rule)
         xml_put_element(out, "Date", date);
         xml_put_close(out, "Expiration");
     }
+    if (rule->marker != NULL) {
+        xml_put_open(out, "Expiration");
+        xml_put_element(out, "ExpiredObjectDeleteMarker", rule->marker);
+        xml_put_close(out, "Expiration");
+    }
     if (rule->abort_days != 0) {
         xml_put_open(out, "AbortIncompleteMultipartUpload");
         xml_put_number(out, "DaysAfterInitiation", rule->abort_days);
@@ -310,6 +328,16 @@ void s3_lifecycle_document(const struct s3_lifecycle *l, struct buf *out)
 }
 
 /* --- deciding --------------------------------------------------------------------------------- */
+
+bool s3_lifecycle_expires(const struct s3_lifecycle *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const struct s3_lifecycle_rule *r = &l->rules[i];
+        if (r->is_enabled && (r->expire_days != 0 || r->expire_from_s != INT64_MAX))
+            return true;
+    }
+    return false;
+}
 
 /* Have so many days passed, up to the midnight that ends the last of them? */
 static bool is_over(int64_t begin_s, uint64_t days, const struct s3_lifecycle_now *now)

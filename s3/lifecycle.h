@@ -3,8 +3,9 @@
  *
  * A rule has a filter (prefix, size, tags; all of it must hold) and actions: objects expire some
  * days after their last write, or from a date on; uploads that are not completed are aborted some
- * days after their begin.  An age is rounded up to the next midnight UTC, as AWS does.  Transitions
- * and noncurrent versions are S3_NOT_IMPLEMENTED. */
+ * days after their begin.  An age is rounded up to the next midnight UTC, as AWS does.  A rule that
+ * expires delete markers finds none, as in a bucket of AWS without versions.  Transitions and
+ * noncurrent versions are S3_NOT_IMPLEMENTED. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,6 +27,8 @@ struct s3_lifecycle_rule {
     uint64_t expire_days;  /* 0: none, as below */
     int64_t expire_from_s; /* a midnight; INT64_MAX: none */
     uint64_t abort_days;
+    const char
+        *marker; /* ExpiredObjectDeleteMarker; NULL: none.  Without versions it does nothing */
 };
 
 struct s3_lifecycle {
@@ -39,6 +42,9 @@ struct s3_lifecycle {
 enum s3_error s3_lifecycle_parse(const char *body, size_t len, struct arena *arena,
                                  struct s3_lifecycle *out, struct s3_failure *why);
 void s3_lifecycle_document(const struct s3_lifecycle *l, struct buf *out);
+
+/* Is a rule enabled that expires objects? */
+bool s3_lifecycle_expires(const struct s3_lifecycle *l);
 
 /* The clock of decisions. */
 struct s3_lifecycle_now {

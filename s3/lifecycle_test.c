@@ -14,6 +14,8 @@
 #define TAG(key, value) "<Tag><Key>" key "</Key><Value>" value "</Value></Tag>"
 #define DAYS(n) "<Expiration><Days>" n "</Days></Expiration>"
 #define FROM(date) "<Expiration><Date>" date "</Date></Expiration>"
+#define MARKER(text) \
+    "<Expiration><ExpiredObjectDeleteMarker>" text "</ExpiredObjectDeleteMarker></Expiration>"
 #define ABORT(n)                                              \
     "<AbortIncompleteMultipartUpload><DaysAfterInitiation>" n \
     "</DaysAfterInitiation></AbortIncompleteMultipartUpload>"
@@ -59,6 +61,7 @@ static const struct row {
     {ON FILTER("") FROM("1970-01-21"), 20 * DAY, NULL, S3_LIFECYCLE_EXPIRE},
     {ON FILTER("") FROM("1970-01-21T00:00:00Z"), 20 * DAY - 1, NULL, S3_LIFECYCLE_KEEP},
     {ON FILTER("") ABORT("1"), 90 * DAY, NULL, S3_LIFECYCLE_KEEP},
+    {ON FILTER("") MARKER("true"), 90 * DAY, NULL, S3_LIFECYCLE_KEEP},
 };
 
 static void what_becomes_of_an_object(void **unused)
@@ -76,6 +79,46 @@ static void what_becomes_of_an_object(void **unused)
         if (verdict != rows[i].verdict)
             fail_msg("row %zu: %d", i, verdict);
         assert_int_equal(rule != NULL, verdict == S3_LIFECYCLE_EXPIRE);
+    }
+}
+
+/* Calendar and clock: written at, the days, and the first second at which the object expires. */
+static void an_age_ends_at_a_midnight(void **unused)
+{
+    (void)unused;
+    enum { FEB_28_2024 = 1709078400, MAR_1_2024 = 1709251200, MAR_1_2023 = 1677628800 };
+    static const struct {
+        int64_t written_s;
+        const char *action;
+        int64_t day_s, from_s;
+    } at[] = {
+        {0, DAYS("1"), DAY, DAY}, /* at a midnight: nothing is rounded */
+        {1, DAYS("1"), DAY, 2 * DAY},
+        {DAY - 1, DAYS("1"), DAY, 2 * DAY},
+        {FEB_28_2024 + NOON, DAYS("1"), DAY, MAR_1_2024}, /* a leap day */
+        {MAR_1_2023 - DAY + NOON, DAYS("1"), DAY, MAR_1_2023 + DAY},
+        {0, FROM("2024-02-29"), DAY, FEB_28_2024 + DAY},
+        {MAR_1_2024, FROM("2024-02-29"), DAY, 0}, /* also what was written later */
+        {0, DAYS("36500"), DAY, (int64_t)36500 * DAY},
+        {7, DAYS("2"), 5, 20}, /* a short day */
+        {10, DAYS("2"), 5, 20},
+        {11, DAYS("2"), 5, 25},
+    };
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        _cleanup_arena_ struct arena *a = arena_new(1024);
+        struct s3_lifecycle l;
+        const struct s3_lifecycle_object object = {.key = "", .modified_s = at[i].written_s};
+        struct s3_lifecycle_now now = {.now_s = at[i].from_s, .day_s = at[i].day_s};
+        assert_int_equal(
+            parse(a, arena_printf(a, LIFECYCLE(RULE(ON FILTER("") "%s")), at[i].action), &l),
+            S3_OK);
+        if (at[i].from_s == 0)
+            now.now_s = at[i].written_s;
+        if (s3_lifecycle_object(&l, &object, &now, NULL) != S3_LIFECYCLE_EXPIRE)
+            fail_msg("row %zu: not yet", i);
+        now.now_s = at[i].from_s - 1;
+        if (s3_lifecycle_object(&l, &object, &now, NULL) != S3_LIFECYCLE_KEEP)
+            fail_msg("row %zu: too early", i);
     }
 }
 
@@ -116,11 +159,12 @@ static void what_is_written_is_what_was_read(void **unused)
     _cleanup_arena_ struct arena *a = arena_new(1024);
     _cleanup_buf_ struct buf out = BUF_INIT;
     struct s3_lifecycle l;
-    static const char body[] = LIFECYCLE(RULE(
-        "<ID>a</ID>" FILTER("<And>" PREFIX("p") "<ObjectSizeGreaterThan>1"
-                                                "</ObjectSizeGreaterThan>" TAG("k", "v") "</And>")
-            ON DAYS("2")) RULE(PREFIX("") OFF FROM("2030-01-31T00:00:00Z") ABORT("1"))
-                                             RULE(FILTER("") ON ABORT("3")));
+    static const char body[] =
+        LIFECYCLE(RULE("<ID>a</ID>" FILTER(
+            "<And>" PREFIX("p") "<ObjectSizeGreaterThan>1"
+                                "</ObjectSizeGreaterThan>" TAG("k", "v") "</And>") ON DAYS("2"))
+                      RULE(PREFIX("") OFF FROM("2030-01-31T00:00:00Z") ABORT("1"))
+                          RULE(FILTER("") ON ABORT("3")) RULE(FILTER("") ON MARKER("false")));
     assert_int_equal(parse(a, body, &l), S3_OK);
     s3_lifecycle_document(&l, &out);
     const char *inside = strstr(buf_str(&out), "<Rule>");
@@ -156,9 +200,12 @@ static void documents_that_are_refused(void **unused)
          S3_INVALID_REQUEST},
         {RULE(ON DAYS("1") FILTER(TAG("aws:a", "b"))), S3_INVALID_TAG},
         {RULE(ON "<Transition><Days>1</Days></Transition>"), S3_NOT_IMPLEMENTED},
-        {RULE(ON "<Expiration><ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker>"
-                 "</Expiration>"),
+        {RULE(ON "<NoncurrentVersionExpiration><NoncurrentDays>1</NoncurrentDays>"
+                 "</NoncurrentVersionExpiration>"),
          S3_NOT_IMPLEMENTED},
+        {RULE(ON MARKER("yes")), S3_MALFORMED_XML},
+        {RULE(ON MARKER("true") MARKER("true")), S3_MALFORMED_XML},
+        {RULE(ON MARKER("true") DAYS("1")), S3_MALFORMED_XML},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         _cleanup_arena_ struct arena *a = arena_new(1024);
@@ -173,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_becomes_of_an_object),
+        cmocka_unit_test(an_age_ends_at_a_midnight),
         cmocka_unit_test(any_rule_is_enough),
         cmocka_unit_test(uploads_are_aborted),
         cmocka_unit_test(what_is_written_is_what_was_read),

@@ -340,13 +340,14 @@ const struct http_route job_routes[] = {
      .changes = true,
      .right = RIGHT_JOBS,
      .begin = start_bare_begin,
-     .summary = "Starts a job of a kind that is about the whole cluster: cleanup, lru, rebalance, "
-                "repair, scrub, trim_copies, validate.",
+     .summary = "Starts a job of a kind that is about the whole cluster: cleanup, expire, lru, "
+                "rebalance, repair, scrub, trim_copies, validate. An expire may be for one bucket.",
      .body = "`{\"action\": \"start\", \"name\": \"cleanup\"}` (or `lru`, `rebalance`, `repair`, "
              "`trim_copies`); "
              "`{\"action\": \"start\", "
              "\"name\": \"validate\", \"value\": {\"checksums\": bool, \"rate\": size}}`; "
-             "`{\"action\": \"start\", \"name\": \"scrub\", \"value\": {\"rate\": size}}`",
+             "`{\"action\": \"start\", \"name\": \"scrub\", \"value\": {\"rate\": size}}`; "
+             "`{\"action\": \"start\", \"name\": \"expire\", \"value\": {\"bucket\": name}}`",
      .reply = "202 `{\"id\": \"cln-…\"}`",
      .errors = "invalid_argument invalid_json no_targets node_unreachable overloaded"},
     {.name = "job_get",

@@ -31,6 +31,16 @@ static int make_spec(const struct job_kind *k, json_t *value, json_t **spec, str
                            k->name);
 }
 
+/* The value may name what the documents do not have. */
+static int check_fits(const struct job_kind *k, const struct cluster_state *s, struct job **job,
+                      struct error *err)
+{
+    int code = k->fits != NULL ? k->fits(*job, s, err) : 0;
+    if (code != 0)
+        job_unref(steal(*job));
+    return code;
+}
+
 int bare_job_make(const struct cluster_state *s, const char *data, size_t len, int64_t wall_ms,
                   struct job **out, struct error *err)
 {
@@ -56,5 +66,5 @@ int bare_job_make(const struct cluster_state *s, const char *data, size_t len, i
         json_decref((*out)->spec);
         (*out)->spec = steal(spec);
     }
-    return 0;
+    return check_fits(k, s, out, err);
 }

@@ -1,8 +1,8 @@
 /* What standing jobs have in common that begin once an interval: `scrub`, `expire`.
  *
  * One begins when the interval is over since the last one began, or since the first bucket was
- * made; not while one is there; after a failed one when some time has passed.  A job that is for one
- * bucket alone (its spec has "bucket") was started by hand, and changes none of this.
+ * made; not while one is there; after a failed one when some time has passed.  A job that is for
+ * one bucket alone (its spec has "bucket") was started by hand, and changes none of this.
  *
  * Pure but for the ids, which are drawn at random. */
 #pragma once

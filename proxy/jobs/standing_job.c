@@ -31,7 +31,7 @@ int standing_check_none(const struct cluster_state *s, const char *kind, struct 
     const struct job *job = standing_unfinished(s, kind);
     if (job == NULL)
         return 0;
-    return error_set(err, E_JOB_STATE, "job '%s' is a %s that has not ended", job->id,
+    return error_set(err, E_JOB_STATE, "job '%s' of the kind '%s' has not ended", job->id,
                      xaction_kind_find(kind)->shown);
 }
 

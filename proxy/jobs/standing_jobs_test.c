@@ -12,7 +12,8 @@
 static void each_file_fills_its_row(void **state)
 {
     (void)state;
-    static const char *const standing[] = {"resilver", "rebalance", "repair", "mirror", "scrub"};
+    static const char *const standing[] = {"resilver", "rebalance", "repair",
+                                           "mirror",   "scrub",     "expire"};
     const struct job_kind *k;
     size_t n = 0, asked = 0;
     for (; (k = job_kind_at(n)) != NULL; n++) {

@@ -1,5 +1,5 @@
-/* The job `delete` on a target: tombstones for the objects that it means (delete_queue.h).  What was
- * written under a later state of the cluster than the job was made from stays.  Doing it again
+/* The job `delete` on a target: tombstones for the objects that it means (delete_queue.h).  What
+ * was written under a later state of the cluster than the job was made from stays.  Doing it again
  * finds what was deleted gone. */
 #include "target/jobs/delete_queue.h"
 #include "target/jobs/objects_walk.h"

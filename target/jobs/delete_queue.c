@@ -62,6 +62,8 @@ static void count(const struct deletion *x, const struct error *err)
     struct job_tally *tally = x->queue->job->tally;
     if (err->code == E_ABORTED)
         return;
+    if (err->code == 0 && x->queue->deleted != NULL)
+        x->queue->deleted(x->queue->ctx, x->size);
     if (err->code == 0)
         job_tally_done(tally, x->size);
     else if (err->code == E_OBJECT_NOT_FOUND)

@@ -10,7 +10,8 @@
  * or failed.  What a stop kept from being tried is not counted.  Of several copies, what may pass
  * is tried again for a minute, since another owner may be restarting.
  *
- * A queue belongs to one thread; check() runs in any, also for several names at once. */
+ * A queue belongs to one thread; check() and deleted() run in any, also for several names at once.
+ */
 #pragma once
 
 #include <pthread.h>
@@ -29,6 +30,7 @@ struct delete_queue {
     struct job_base *job;
     uint64_t bucket_id;
     delete_check_fn *check;
+    void (*deleted)(void *ctx, uint64_t size); /* or NULL: one is */
     void *ctx;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t fewer;

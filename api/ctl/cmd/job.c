@@ -110,14 +110,24 @@ static int say(struct ctl *ctl, const char *id, const char *what)
     return EXIT_OK;
 }
 
+static int start(const struct ctl *ctl, const char *kind, const char *bucket, char **id,
+                 struct dfc_error *err)
+{
+    return bucket != NULL ? dfc_expire_start(ctl->client, bucket, id, err)
+                          : dfc_job_start(ctl->client, kind, id, err);
+}
+
 int job_start(struct ctl *ctl, const struct args *args)
 {
     struct dfc_error err;
     _cleanup_free_ char *id = NULL;
+    const char *bucket = args->word_count > 1 ? args->words[1] : NULL;
     int code = job_check_wait(ctl, args);
     if (code != EXIT_OK)
         return code;
-    if (dfc_job_start(ctl->client, kind_of(ctl, args->words[0]), &id, &err) != DFC_OK)
+    if (bucket != NULL && strcmp(args->words[0], "expire") != 0)
+        return ctl_usage(ctl, "only a job 'expire' is for one bucket");
+    if (start(ctl, kind_of(ctl, args->words[0]), bucket, &id, &err) != DFC_OK)
         return ctl_fail(ctl, &err, "start");
     return job_started(ctl, args, id);
 }
