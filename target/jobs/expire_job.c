@@ -1,7 +1,8 @@
 /* The job `expire` on a target: deletes the objects that lifecycle rules expire (node/expiry.h), of
  * names that this target leads.
  *
- *   each bucket with such rules ─▶ its names here, in parts ─▶ those that the index lets expire
+ *   each bucket with such rules ─▶ its names here, in parts ─▶ those that the index lets expire,
+ *     and their tags
  *     ─▶ delete_queue ─▶ under the name's lock: the rules and the object as they are now ─▶ deleted
  *
  * {"bucket": name}: of that bucket alone.
@@ -132,6 +133,21 @@ static int read_part(struct expiring *e, struct index_batch *batch, struct error
     return code == 0 ? 0 : error_set(err, code, "%s", why.message);
 }
 
+/* A deletion that its check refuses costs more than a look at the attribute. */
+static void leave_out_by_tags(const struct expiring *e, struct index_batch *batch)
+{
+    struct object_store *store = e->job->base.target->store;
+    size_t kept = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        struct object o;
+        const char *name = batch->names[i];
+        if (object_head(store, e->bucket_id, name, &o, NULL) != 0 ||
+            expiry_takes(e->rules, name, &o.attr, &e->now))
+            batch->names[kept++] = name;
+    }
+    batch->count = kept;
+}
+
 static int delete_part(struct expiring *e, const struct index_batch *batch, struct error *err)
 {
     struct job_base *j = &e->job->base;
@@ -159,6 +175,8 @@ static int expire_part(struct expiring *e, struct index_batch *batch, struct err
         return 0;
     }
     code = read_part(e, batch, err);
+    if (code == 0 && expiry_reads_tags(e->rules))
+        leave_out_by_tags(e, batch);
     return code != 0 ? code : delete_part(e, batch, err);
 }
 

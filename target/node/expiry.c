@@ -6,6 +6,7 @@
 #include "common/arena.h"
 #include "common/clock.h"
 #include "common/mem.h"
+#include "target/format/attr_tags.h"
 #include "target/format/ec_manifest.h"
 
 enum { ARENA_BYTES = 4096 };
@@ -85,9 +86,25 @@ bool expiry_takes(const struct expiry *x, const char *name, const struct attr *a
     struct attr shown = *a;
     if (ec_manifest_show(&shown, NULL) != 0)
         return false;
-    const struct s3_lifecycle_object object = {
+    struct s3_lifecycle_object object = {
         .key = name, .size = shown.size, .modified_s = seconds_up(shown.modified_ms)};
+    enum s3_lifecycle_verdict verdict = s3_lifecycle_object(&x->rules, &object, now, NULL);
+    if (verdict != S3_LIFECYCLE_NEEDS_TAGS)
+        return verdict == S3_LIFECYCLE_EXPIRE;
+    _cleanup_arena_ struct arena *arena = arena_new(ARENA_BYTES);
+    struct s3_tags tags;
+    attr_tags_read(a, arena, &tags);
+    object.tags = &tags;
     return s3_lifecycle_object(&x->rules, &object, now, NULL) == S3_LIFECYCLE_EXPIRE;
+}
+
+bool expiry_reads_tags(const struct expiry *x)
+{
+    for (size_t i = 0; i < x->rules.count; i++) {
+        if (x->rules.rules[i].tags.count > 0)
+            return true;
+    }
+    return false;
 }
 
 bool expiry_aborts(const struct bucket *b, const char *name, int64_t begun_ms,

@@ -32,7 +32,9 @@ struct s3_lifecycle_now expiry_now(const struct cluster_state *s);
 /* May the object expire, as far as the index tells?  Tags are not in the index. */
 bool expiry_may_take(const struct expiry *x, const char *name, const struct index_record *record,
                      const struct s3_lifecycle_now *now);
-/* Does it expire?  By its attribute. */
+/* Has a rule a filter by tags?  Then attributes say more than the index. */
+bool expiry_reads_tags(const struct expiry *x);
+/* Does it expire?  By its attribute, which has the tags. */
 bool expiry_takes(const struct expiry *x, const char *name, const struct attr *a,
                   const struct s3_lifecycle_now *now);
 

@@ -112,6 +112,38 @@ static void of_slices(void **unused)
     expiry_free(x);
 }
 
+static void tags_are_those_of_the_attribute(void **unused)
+{
+    (void)unused;
+    static const char text[] =
+        DOCUMENT("<Rule><Filter><Tag><Key>keep</Key><Value>no</Value></Tag></Filter>"
+                 "<Status>Enabled</Status>" DAYS("1") "</Rule>");
+    static const struct {
+        const char *meta;
+        size_t len;
+        bool takes;
+    } rows[] = {
+        {NULL, 0, false},
+        {"colour\0red", 11, false},
+        {"entity-tags\0keep=no", 20, true},
+        {"entity-tags\0a=b&keep=no", 24, true},
+        {"entity-tags\0keep=yes", 21, false},
+        {"entity-tags\0keep=no&keep=no", 28, false}, /* damaged: none */
+    };
+    struct expiry *x = rules_of(text);
+    assert_true(expiry_reads_tags(x));
+    assert_true(expiry_may_take(x, "o", &(struct index_record){.size = 1}, &day_12));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct attr a = {.name = "o", .meta = rows[i].meta, .meta_len = rows[i].len};
+        if (expiry_takes(x, "o", &a, &day_12) != rows[i].takes)
+            fail_msg("row %zu", i);
+    }
+    expiry_free(x);
+    x = rules_of(DOCUMENT(RULE("Enabled", DAYS("2"))));
+    assert_false(expiry_reads_tags(x));
+    expiry_free(x);
+}
+
 static void changed_rules_are_others(void **unused)
 {
     (void)unused;
@@ -154,6 +186,7 @@ int main(void)
         cmocka_unit_test(a_document_of_another_release),
         cmocka_unit_test(which_objects),
         cmocka_unit_test(of_slices),
+        cmocka_unit_test(tags_are_those_of_the_attribute),
         cmocka_unit_test(changed_rules_are_others),
         cmocka_unit_test(uploads),
         cmocka_unit_test(the_clock),

@@ -10,6 +10,7 @@ from s3_lib import S3, refused
 
 DOCUMENT = "<LifecycleConfiguration>{}</LifecycleConfiguration>"
 RULE = "<Rule><ID>{}</ID><Filter>{}</Filter><Status>{}</Status>{}</Rule>"
+TAG = "<Tag><Key>{}</Key><Value>{}</Value></Tag>"
 PAST = "<Expiration><Date>2020-01-01T00:00:00Z</Date></Expiration>"
 NEVER = "<Expiration><Days>36500</Days></Expiration>"
 ONE_DAY = "<Expiration><Days>1</Days></Expiration>"
@@ -17,7 +18,7 @@ ABORT = ("<AbortIncompleteMultipartUpload><DaysAfterInitiation>1</DaysAfterIniti
          "</AbortIncompleteMultipartUpload>")
 LARGE = "<ObjectSizeGreaterThan>20</ObjectSizeGreaterThan>"
 MANY = 200 if SANITIZED else 600
-COPIES = [{}, {"copies": 2}, {"ec": "2+1"}]
+COPIES = [{}, {"copies": 2}, {"ec": {"data": 2, "parity": 1, "min_size": 100_000}}]
 
 # A job waits before it deletes, as long as this folder has a file of the bucket's name.
 HELD = tempfile.mkdtemp(prefix="dfc-test-held-")
@@ -125,11 +126,33 @@ def test_prefix_and_size(c):
         equal((after[0] - before[0], after[1] - before[1]), (17, 12 * 30 + 5 * large), "metrics")
 
 
+def test_tags(c):
+    for i, props in enumerate(COPIES):
+        bucket = f"tagged{i}"
+        c.create(bucket, **props)
+        sent = {"none": "", "red": "colour=red", "both": "colour=red&keep=no", "blue": "colour=blue",
+                "logs/red": "colour=red", "logs/no": "keep=no"}
+        for name, tags in sent.items():
+            c.put(bucket, name, b"x" * 30, {"Dfc-Tags": tags}).expect(200)
+        set_rules(c, bucket,
+                  (f"<And>{prefix('logs/')}{TAG.format('colour', 'red')}</And>", "Enabled", PAST),
+                  (f"<And>{TAG.format('colour', 'red')}{TAG.format('keep', 'no')}</And>", "Enabled",
+                   PAST))
+        got = run(c, bucket)["objects"]
+        equal((got["done"], got["skipped"]), (2, 0), f"objects with {props}")
+        equal(c.names(bucket), ["blue", "logs/no", "none", "red"], f"names with {props}")
+        set_rules(c, bucket, (TAG.format("colour", "red"), "Enabled", PAST))
+        with Held(c, bucket) as held:
+            job = held.start(bucket, 1)
+            c.put(bucket, "red", b"x" * 30, {"Dfc-Tags": "colour=blue"}).expect(200)
+        equal(ended(c, job)["progress"]["objects"]["skipped"], 1, f"new tags with {props}")
+
+
 def test_rules_that_take_nothing(c):
     fill(c, "still", ["a", "b"])
     for rules in ([("", "Disabled", PAST)], [(prefix("c"), "Enabled", PAST)],
                   [("", "Enabled", NEVER)], [("", "Enabled", ABORT)],
-                  [("<Tag><Key>k</Key><Value>v</Value></Tag>", "Enabled", PAST)]):
+                  [(TAG.format("k", "v"), "Enabled", PAST)]):
         set_rules(c, "still", *rules)
         equal(run(c, "still")["objects"]["done"], 0, f"objects by {rules}")
     refused(S3(c).call("PUT", "/still", b"", [("lifecycle", "")]), 400, "MalformedXML")
