@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/param.h"
+#include "target/node/expiry.h"
 #include "target/node/target.h"
 #include "target/uploads/uploads.h"
 
@@ -23,7 +24,9 @@ bool upload_is_swept(const struct upload_age *age)
         return true;
     if (!age->is_whole)
         return age->since_begun_ms > UPLOAD_CUT_MS;
-    return age->is_done ? age->since_done_ms > age->keep_ms : age->since_begun_ms > age->expire_ms;
+    if (age->is_done)
+        return age->since_done_ms > age->keep_ms;
+    return age->is_aborted || age->since_begun_ms > age->expire_ms;
 }
 
 struct look {
@@ -39,6 +42,13 @@ static uint64_t since(int64_t then_ms)
     return now_ms > then_ms ? (uint64_t)(now_ms - then_ms) : 0;
 }
 
+static bool is_aborted(const struct look *l, const struct upload_about *about, int64_t begun_ms)
+{
+    const struct bucket *b = bmd_bucket_by_id(&l->state->bmd, about->bucket_id);
+    const struct s3_lifecycle_now now = expiry_now(l->state);
+    return b != NULL && expiry_aborts(b, about->object, begun_ms, &now);
+}
+
 static void look_at(const struct look *l, const char *id, struct upload_about *about,
                     struct upload_age *age)
 {
@@ -51,8 +61,10 @@ static void look_at(const struct look *l, const char *id, struct upload_about *a
     age->is_destroyed = age->is_whole && state_bucket_is_gone(l->state, about->bucket_id);
     age->is_done = stat(done, &st) == 0;
     age->since_done_ms = age->is_done ? since((int64_t)st.st_mtime * 1000) : 0;
-    if (upload_id_parse(id, &parsed, NULL) == 0)
-        age->since_begun_ms = since((int64_t)parsed.time_ms);
+    if (upload_id_parse(id, &parsed, NULL) != 0)
+        return;
+    age->since_begun_ms = since((int64_t)parsed.time_ms);
+    age->is_aborted = age->is_whole && is_aborted(l, about, (int64_t)parsed.time_ms);
 }
 
 /* One that is open goes as by an abort, so that who works on it sees that it is over. */

@@ -1,5 +1,5 @@
 /* What nobody completes goes: every `uploads_sweep` uploads are looked at, and those that are too
- * old, those of buckets that were destroyed, replies that were kept long enough, and the rest of
+ * old, those that a lifecycle rule of their bucket aborts (node/expiry.h), those of buckets that were destroyed, replies that were kept long enough, and the rest of
  * begins that were cut are removed. */
 #pragma once
 
@@ -14,6 +14,7 @@ struct upload_age {
     bool is_whole;     /* about.json can be read */
     bool is_destroyed; /* its bucket was */
     bool is_done;
+    bool is_aborted; /* by a lifecycle rule */
     uint64_t since_begun_ms, since_done_ms;
     uint64_t expire_ms, keep_ms;
 };

@@ -4,9 +4,10 @@ meanwhile, nor once the rules are changed, whatever nodes die."""
 
 import os
 import tempfile
+import xml.etree.ElementTree as ElementTree
 
 from lib import ENDED, SANITIZED, check, equal, in_parallel, main, wait_for
-from s3_lib import S3, refused
+from s3_lib import NAMESPACE, S3, refused
 
 DOCUMENT = "<LifecycleConfiguration>{}</LifecycleConfiguration>"
 RULE = "<Rule><ID>{}</ID><Filter>{}</Filter><Status>{}</Status>{}</Rule>"
@@ -170,6 +171,23 @@ def test_days_of_one_second(c):
     setting(c, "lifecycle_day", "1d")
 
 
+def test_uploads_are_aborted(c):
+    c.create("parts")
+    s3 = S3(c)
+    for key in ("old/a", "new/a"):
+        s3.call("POST", f"/parts/{key}", b"", [("uploads", "")]).expect(200)
+    set_rules(c, "parts", (prefix("old/"), "Enabled", ABORT), (prefix("new/"), "Disabled", ABORT))
+
+    def keys():
+        reply = s3.call("GET", "/parts", pairs=[("uploads", "")]).expect(200)
+        return [e.text for e in ElementTree.fromstring(reply.body).iter(NAMESPACE + "Key")]
+
+    equal(keys(), ["new/a", "old/a"], "uploads that are no day old")
+    setting(c, "lifecycle_day", "1s")
+    wait_for(lambda: keys() == ["new/a"], "an upload to be aborted")
+    setting(c, "lifecycle_day", "1d")
+
+
 def test_it_begins_by_itself(c):
     fill(c, "auto", ["a", "b"])
     set_rules(c, "auto", ("", "Enabled", PAST))
@@ -298,4 +316,5 @@ def test_a_target_that_is_away(c):
 
 
 if __name__ == "__main__":
-    main(targets=3, args=(f"--target-arg=--faults=expire.delete=hold:{HELD}",))
+    main(targets=3, args=(f"--target-arg=--faults=expire.delete=hold:{HELD}",
+                          "--target-arg=--uploads-sweep=100ms"))
