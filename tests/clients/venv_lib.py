@@ -21,11 +21,23 @@ def imports(python, module):
                           check=False).returncode == 0
 
 
-def install(python, packages):
-    """The last line of what pip says, or ''."""
-    done = subprocess.run([python, "-m", "pip", "install", "-q", "--retries", "1", "--timeout", "30",
-                           *packages], capture_output=True, text=True, check=False)
+def pip(python, *words):
+    """The last line of what pip says against it, or ''."""
+    done = subprocess.run([python, "-m", "pip", *words], capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else str(done.stderr.strip().splitlines()[-1:])
+
+
+def install(python, packages):
+    return pip(python, "install", "-q", "--retries", "1", "--timeout", "30", *packages)
+
+
+def empty(folder, with_pip=True):
+    """The Python of a new environment without packages."""
+    try:
+        venv.create(folder, with_pip=with_pip)
+    except (OSError, subprocess.CalledProcessError) as e:
+        skip(f"no virtual environment (Debian: python3-venv): {e}")
+    return os.path.join(folder, "bin", "python")
 
 
 @contextlib.contextmanager
@@ -35,11 +47,7 @@ def python_with(module, packages):
             yield python
             return
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            venv.create(folder, with_pip=True)
-        except (OSError, subprocess.CalledProcessError) as e:
-            skip(f"no virtual environment (Debian: python3-venv): {e}")
-        python = os.path.join(folder, "bin", "python")
+        python = empty(folder)
         why = install(python, packages)
         if why:
             skip(f"{' '.join(packages)} cannot be installed: {why}")
