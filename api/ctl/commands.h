@@ -37,6 +37,11 @@ int bucket_wait(struct ctl *ctl, const struct args *args);
 int bucket_download(struct ctl *ctl, const struct args *args);
 
 int object_put(struct ctl *ctl, const struct args *args);
+struct object_name;
+struct put_flags;
+/* put --shards: one folder as shards; its flags were read. */
+int object_put_shards(struct ctl *ctl, const struct args *args, const struct object_name *to,
+                      const struct put_flags *flags);
 int object_get(struct ctl *ctl, const struct args *args);
 int object_ls(struct ctl *ctl, const struct args *args);
 int object_du(struct ctl *ctl, const struct args *args);

@@ -2,13 +2,13 @@
 #include "api/ctl/commands.h"
 
 #include <errno.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/ctl/interrupt.h"
 #include "api/ctl/names/name.h"
 #include "api/ctl/parallel.h"
+#include "api/ctl/put_flags.h"
 #include "api/ctl/tally.h"
 #include "api/ctl/files/walk.h"
 #include "api/ctl/workers.h"
@@ -18,50 +18,6 @@
 #include "common/utf8.h"
 
 DEFINE_CLEANUP(struct dfc_object_info, dfc_object_info_free);
-
-/* ---- options from flags ---- */
-
-struct put_flags {
-    struct dfc_put_options options;
-    struct dfc_meta *meta;
-    char **names; /* of the metadata: owned */
-};
-
-static void put_flags_done(struct put_flags *f)
-{
-    for (size_t i = 0; i < f->options.meta_count; i++)
-        free(f->names[i]);
-    free(f->names);
-    free(f->meta);
-}
-
-static int put_flags_read(struct ctl *ctl, const struct args *a, struct put_flags *f)
-{
-    size_t n = a->list_count[F_meta];
-    f->meta = xcalloc(n + 1, sizeof *f->meta);
-    f->names = xcalloc(n + 1, sizeof *f->names);
-    f->options = (struct dfc_put_options){
-        .content_type = a->text[F_content_type],
-        .meta = f->meta,
-        .if_absent = a->given[F_if_absent],
-        .if_match = a->text[F_if_match],
-        .no_checksum = a->given[F_no_checksum],
-    };
-    for (size_t i = 0; i < n; i++) {
-        const char *text = a->list[F_meta][i];
-        const char *equals = strchr(text, '=');
-        if (equals == NULL || equals == text)
-            return ctl_usage(ctl, "--meta: '%s' is not NAME=VALUE", text);
-        f->names[i] = xstrndup(text, (size_t)(equals - text));
-        f->options.meta_count = i + 1; /* names that are owned */
-        for (size_t j = 0; j < i; j++) {
-            if (strcasecmp(f->names[i], f->names[j]) == 0)
-                return ctl_usage(ctl, "--meta: '%s' is given twice", f->names[i]);
-        }
-        f->meta[i] = (struct dfc_meta){.name = f->names[i], .value = equals + 1};
-    }
-    return EXIT_OK;
-}
 
 /* ---- one object ---- */
 
@@ -248,6 +204,10 @@ int object_put(struct ctl *ctl, const struct args *args)
     int code = put_flags_read(ctl, args, &f);
     if (code != EXIT_OK)
         return code;
+    if (args->given[F_shards])
+        return object_put_shards(ctl, args, &to, &f);
+    if (args->given[F_format] || args->given[F_key_by])
+        return ctl_usage(ctl, "--format and --key-by need --shards SIZE");
     bool one = sources == 1 && !walk_is_directory(source);
     bool prefix = to.key[0] == '\0' || to.key[strlen(to.key) - 1] == '/';
     for (size_t i = 0; i < sources; i++) {

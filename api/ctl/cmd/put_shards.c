@@ -1,0 +1,184 @@
+/* object put --shards: a folder as a WebDataset. */
+#include "api/ctl/commands.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/ctl/archive/bundle.h"
+#include "api/ctl/interrupt.h"
+#include "api/ctl/names/name.h"
+#include "api/ctl/parallel.h"
+#include "api/ctl/put_flags.h"
+#include "api/ctl/archive/shard_plan.h"
+#include "api/ctl/tally.h"
+#include "api/ctl/files/walk.h"
+#include "api/ctl/workers.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
+
+DEFINE_CLEANUP(struct dfc_object_info, dfc_object_info_free);
+
+struct put_shards {
+    struct ctl *ctl;
+    const struct put_flags *flags;
+    const struct shard_format_ops *format;
+    const char *bucket;
+    char *stem; /* of the shards' names */
+    const char *extension;
+    bool by_dir;
+    struct shard_plan plan;
+    uint64_t bytes;
+    struct tally *tally;
+    struct progress *bar;
+};
+
+/* ---- what there is ---- */
+
+static int note_file(struct shard_file *f, struct error *err)
+{
+    struct stat st;
+    if (stat(f->path, &st) != 0 || access(f->path, R_OK) != 0)
+        return error_errno(err, errno, "cannot be read");
+    f->size = (uint64_t)st.st_size;
+    f->mode = (uint32_t)st.st_mode & 0777;
+    f->mtime = st.st_mtim.tv_sec;
+    return 0;
+}
+
+static bool file_found(void *context, const char *path, const char *below, uint64_t size)
+{
+    struct put_shards *p = context;
+    struct shard_file *f = NULL;
+    struct error e;
+    int rc = shard_plan_add(&p->plan, path, below, p->by_dir, &f, &e);
+    if (rc == 0)
+        rc = note_file(f, &e);
+    if (rc != 0)
+        tally_fail_common(p->tally, path, &e);
+    p->bytes += size;
+    return !interrupted();
+}
+
+static void problem(void *context, const char *path, const struct error *err)
+{
+    struct put_shards *p = context;
+    tally_fail_common(p->tally, path, err);
+}
+
+/* ---- one shard ---- */
+
+static void put_shard(struct put_shards *p, size_t shard, const char *key)
+{
+    struct dfc_error err;
+    _cleanup_(dfc_object_info_freep)
+    struct dfc_object_info *info = NULL;
+    struct progress_part part = {.all = p->bar};
+    struct dfc_put_options options = p->flags->options;
+    size_t first = shard > 0 ? p->plan.ends[shard - 1] : 0;
+    _cleanup_(bundle_freep)
+    struct bundle *bundle =
+        bundle_new(p->format, p->plan.files + first, p->plan.ends[shard] - first);
+    const struct dfc_source source = bundle_source(bundle);
+    if (options.content_type == NULL)
+        options.content_type = p->format->content_type;
+    options.progress = progress_part_moved;
+    options.progress_context = &part;
+    int rc = dfc_put_source(p->ctl->client, p->bucket, key, &source, &options, &info, &err);
+    if (rc == DFC_OK) {
+        tally_done(p->tally, info->size);
+    } else if (options.if_absent && err.result == DFC_PRECONDITION) {
+        tally_kept(p->tally);
+    } else {
+        bundle_failure(bundle, &err);
+        tally_fail(p->tally, key, &err);
+    }
+}
+
+static void put_shard_run(void *context, void *item)
+{
+    struct put_shards *p = context;
+    size_t *shard = item;
+    _cleanup_free_ char *key = xprintf("%s%06zu%s", p->stem, *shard, p->extension);
+    if (tally_hopeless(p->tally))
+        tally_skip(p->tally);
+    else
+        put_shard(p, *shard, key);
+    progress_add(p->bar, 0, 1);
+    free(shard);
+}
+
+static void put_all(struct put_shards *p, unsigned threads)
+{
+    struct workers *workers = workers_start(threads, put_shard_run, p);
+    progress_total(p->bar, p->bytes, p->plan.shards);
+    for (size_t i = 0; i < p->plan.shards && !interrupted(); i++) {
+        size_t *shard = xmalloc(sizeof *shard);
+        *shard = i;
+        workers_give(workers, shard);
+    }
+    workers_finish(workers);
+}
+
+/* ---- the command ---- */
+
+/* "train/" and the folder "cats" make "train/cats-000000.tar". */
+static char *stem_of(const char *key, const char *source)
+{
+    _cleanup_(buf_done)
+    struct buf stem = BUF_INIT;
+    buf_puts(&stem, key);
+    if (key[0] == '\0' || key[strlen(key) - 1] == '/') {
+        size_t len = strlen(source);
+        while (len > 1 && source[len - 1] == '/')
+            len--;
+        _cleanup_free_ char *plain = xstrndup(source, len);
+        buf_puts(&stem, name_base(plain));
+    }
+    buf_putc(&stem, '-');
+    return buf_steal(&stem);
+}
+
+static int run(struct put_shards *p, const struct args *args)
+{
+    const struct walk_visitor visitor = {file_found, problem, p};
+    const char *source = args->words[0];
+    p->bar = progress_new(p->ctl, "put");
+    p->tally = tally_new(p->ctl, "put", p->bar);
+    walk_directory(source, &visitor);
+    bool refused = tally_count(p->tally) > 0;
+    shard_plan_cut(&p->plan, args->number[F_shards]);
+    if (refused)
+        ctl_remark(p->ctl, "nothing was stored: every file of '%s' must be in a shard", source);
+    else if (p->plan.count > 0)
+        put_all(p, parallel_of(args));
+    else if (!args->given[F_allow_empty])
+        tally_nothing(p->tally, source, "there is no file in it");
+    progress_free(p->bar);
+    return tally_end(p->tally);
+}
+
+int object_put_shards(struct ctl *ctl, const struct args *args, const struct object_name *to,
+                      const struct put_flags *flags)
+{
+    const char *format = args->given[F_format] ? args->text[F_format] : "tar";
+    _cleanup_free_ char *extension = xprintf(".%s", format);
+    struct put_shards p = {
+        .ctl = ctl,
+        .flags = flags,
+        .format = format_of_extension(extension),
+        .bucket = to->bucket,
+        .extension = extension,
+        .by_dir = args->given[F_key_by] && strcmp(args->text[F_key_by], "dir") == 0,
+    };
+    if (args->word_count != 2 || !walk_is_directory(args->words[0]))
+        return ctl_usage(ctl, "--shards takes one directory, and BUCKET or BUCKET/NAME");
+    if (args->number[F_shards] == 0)
+        return ctl_usage(ctl, "--shards: the size must be at least 1 byte, as 256MiB");
+    p.stem = stem_of(to->key, args->words[0]);
+    int code = run(&p, args);
+    shard_plan_done(&p.plan);
+    free(p.stem);
+    return code;
+}

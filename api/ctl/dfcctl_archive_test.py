@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""dfcctl's archives: folders that become shards.
+
+DFC_BUILD names the build directory.  Python's standard library only."""
+import gzip
+import io
+import os
+import socket
+import sys
+import tarfile
+import unittest
+import zipfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(ROOT, "api", "testing"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
+from dfcctl_case import Case, pattern  # noqa: E402
+import formats  # noqa: E402
+
+
+def members(data):
+    """[(name, contents)] of a tar, in its order."""
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as t:
+        return [(m.name, t.extractfile(m).read()) for m in t.getmembers()]
+
+
+class Shards(Case):
+    def setUp(self):
+        super().setUp()
+        self.mock.create("b")
+
+    def shards(self):
+        return self.mock.objects("b")
+
+    def make(self, count=20):
+        """A folder, and its members in the order of their keys."""
+        for i in range(count):
+            self.write(f"d/part-{i % 3}/{i:04}.jpg", pattern(1000 + 700 * i, i))
+            self.write(f"d/part-{i % 3}/{i:04}.cls", b"%d" % i)
+        order = sorted((f"part-{i % 3}/{i:04}", i) for i in range(count))
+        return [m for key, i in order for m in ((key + ".cls", b"%d" % i),
+                                                (key + ".jpg", pattern(1000 + 700 * i, i)))]
+
+    def test_a_folder_becomes_shards(self):
+        wanted = self.make()
+        doc = self.json("put", "d", "dfc://b/train/", "--shards", "30KiB")
+        names = sorted(self.shards())
+        self.assertEqual(doc["done"], len(names))
+        self.assertGreater(len(names), 4)
+        self.assertEqual(names, [f"train/d-{i:06}.tar" for i in range(len(names))])
+        got = [members(self.shards()[n]) for n in names]
+        self.assertEqual([m for shard in got for m in shard], wanted)
+        for shard, name in zip(got, names):
+            self.assertEqual(len(shard) % 2, 0, "records are not parted")
+            self.assertGreaterEqual(len(self.shards()[name]), 30 << 10 if name != names[-1] else 0)
+        before = dict(self.shards())
+        self.run_ctl("put", "d/", "b/train/", "--shards", "30KiB", "-j", "1")
+        self.assertEqual(self.shards(), before)
+        info = self.json("object", "head", "b/train/d-000000.tar")
+        self.assertEqual(info["content_type"], "application/x-tar")
+
+    def test_formats(self):
+        wanted = self.make(5)
+        tars = {"tar": bytes, "tar.gz": gzip.decompress, "tar.zst": formats.unzstd,
+                "tar.lz4": formats.unlz4}
+        for name, plain in tars.items():
+            self.run_ctl("put", "d", "b/x", "--shards", "1GiB", "--format", name)
+            self.assertEqual(members(plain(self.shards()[f"x-000000.{name}"])), wanted)
+        self.run_ctl("put", "d", "b/x", "--shards", "1GiB", "--format", "zip")
+        with zipfile.ZipFile(io.BytesIO(self.shards()["x-000000.zip"])) as z:
+            self.assertEqual([(n, z.read(n)) for n in z.namelist()], wanted)
+
+    def test_key_by_dir(self):
+        for i in range(3):
+            self.write(f"d/{i}/image.jpg", b"image%d" % i)
+            self.write(f"d/{i}/label", b"%d" % i)
+        self.run_ctl("put", "d", "b/s", "--shards", "1", "--key-by", "dir")
+        self.assertEqual([members(self.shards()[f"s-{i:06}.tar"]) for i in range(3)],
+                         [[(f"{i}.image.jpg", b"image%d" % i), (f"{i}.label", b"%d" % i)]
+                          for i in range(3)])
+
+    def test_odd_names(self):
+        names = ["a b.jpg", "ü/ñ日本.jpg", "new\nline.jpg", "back\\slash.jpg", "x" * 200 + ".jpg",
+                 "-r.jpg", "\"'.jpg", "deep/" * 30 + "f.jpg"]
+        for n in names:
+            self.write("d/" + n, n.encode())
+        self.write("d/empty.jpg", b"")
+        self.run_ctl("put", "d", "b", "--shards", "1MiB")
+        self.assertEqual(dict(members(self.shards()["d-000000.tar"])),
+                         {**{n: n.encode() for n in names}, "empty.jpg": b""})
+
+    def test_what_makes_no_record(self):
+        self.write("d/a.jpg", b"1")
+        for name, why in (("README", "has no extension"), (".hidden", "begins with a dot")):
+            path = self.write("d/" + name, b"1")
+            self.run_ctl("put", "d", "b", "--shards", "1MiB", code=1)
+            self.assertIn(why, self.err)
+            self.assertIn("nothing was stored", self.err)
+            os.unlink(path)
+        os.symlink("nowhere", self.path("d/gone.jpg"))
+        self.run_ctl("put", "d", "b", "--shards", "1MiB", code=1)
+        self.assertIn("d/gone.jpg", self.err)
+        os.unlink(self.path("d/gone.jpg"))
+        with socket.socket(socket.AF_UNIX) as s:
+            s.bind(self.path("d/s.jpg"))
+            self.run_ctl("put", "d", "b", "--shards", "1MiB", code=1)
+        self.assertIn("a socket", self.err)
+        with open(os.path.join(os.fsencode(self.path("d")), b"\xff.jpg"), "wb"):
+            pass
+        self.run_ctl("put", "d", "b", "--shards", "1MiB", code=1)
+        self.assertIn("not UTF-8", self.err)
+        self.assertEqual(self.shards(), {})
+
+    def test_refusals(self):
+        os.mkdir(self.path("d"))
+        self.run_ctl("put", "d", "b", "--shards", "1MiB", code=4)
+        self.assertIn("no file", self.err)
+        self.run_ctl("put", "d", "b", "--shards", "1MiB", "--allow-empty")
+        self.write("f.jpg", b"1")
+        self.run_ctl("put", "f.jpg", "b", "--shards", "1MiB", code=2)
+        self.run_ctl("put", "d", "d", "b", "--shards", "1MiB", code=2)
+        self.run_ctl("put", "d", "b", "--shards", "0", code=2)
+        self.run_ctl("put", "d", "b", "--key-by", "dir", code=2)
+        self.assertIn("need --shards", self.err)
+        self.run_ctl("put", "d", "b", "--shards", "1MiB", "--format", "rar", code=2)
+        self.write("d/a.jpg", b"1")
+        self.run_ctl("put", "d", "nobucket", "--shards", "1MiB", code=3)
+
+    def test_a_call_is_repeated(self):
+        self.make(8)
+        self.mock.plan({"at": "target", "method": "PUT", "do": "drop"})
+        self.run_ctl("put", "d", "b", "--shards", "1GiB")
+        self.assertEqual(len(members(self.shards()["d-000000.tar"])), 16)
+        before = dict(self.shards())
+        self.write("d/part-0/0000.cls", b"9")
+        doc = self.json("put", "d", "b", "--shards", "1GiB", "--if-absent")
+        self.assertEqual(doc["existed"], 1)
+        self.assertEqual(self.shards(), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
