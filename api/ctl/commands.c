@@ -6,6 +6,9 @@
 #define ANY UINT_MAX
 #define FLAGS(...) ((const enum flag_id[]){__VA_ARGS__ __VA_OPT__(, ) F_END})
 
+#define ARCHIVES_ARE                                                                               \
+    "Tars of all dialects and zips are read, compressed by gzip, bzip2, xz, zstd or lz4 or not.\n" \
+    "The content decides, not the name."
 #define KEY_MAY_BE_PATTERN                                                         \
     "A KEY with *, ? or [ is a pattern (glob) of whole names, as 'ls' takes it.\n" \
     "* matches any text, also slashes; ? one character; [0-9] one of several.\n"   \
@@ -61,6 +64,7 @@ const struct noun nouns[] = {
     {"cluster", "The whole cluster"},
     {"bucket", "Buckets: names for objects that share properties"},
     {"object", "Objects: bytes with a name"},
+    {"archive", "Archives: members of tars and zips"},
     {"sort", "SortDataset: a dataset of tar shards becomes an ordered one"},
     {"job", "Jobs: everything long that the cluster does by itself"},
     {"node", "Proxies and targets"},
@@ -82,6 +86,7 @@ const struct command commands[] = {
 #include "api/ctl/verbs/cluster.def"
 #include "api/ctl/verbs/bucket.def"
 #include "api/ctl/verbs/object.def"
+#include "api/ctl/verbs/archive.def"
 #include "api/ctl/verbs/sort.def"
 #include "api/ctl/verbs/job.def"
 #include "api/ctl/verbs/node.def"

@@ -61,6 +61,12 @@ int object_sync(struct ctl *ctl, const struct args *args);
 int object_url(struct ctl *ctl, const struct args *args);
 int object_cat(struct ctl *ctl, const struct args *args);
 
+int archive_ls(struct ctl *ctl, const struct args *args);
+int archive_cat(struct ctl *ctl, const struct args *args);
+int archive_get(struct ctl *ctl, const struct args *args);
+int archive_extract(struct ctl *ctl, const struct args *args);
+int archive_create(struct ctl *ctl, const struct args *args);
+
 int sort_start(struct ctl *ctl, const struct args *args);
 int sort_plan(struct ctl *ctl, const struct args *args);
 int sort_local(struct ctl *ctl, const struct args *args);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""dfcctl's archives: folders that become shards.
+"""dfcctl's archives: folders that become shards, and the members of archives.
 
 DFC_BUILD names the build directory.  Python's standard library only."""
 import gzip
@@ -137,6 +137,140 @@ class Shards(Case):
         doc = self.json("put", "d", "b", "--shards", "1GiB", "--if-absent")
         self.assertEqual(doc["existed"], 1)
         self.assertEqual(self.shards(), before)
+
+
+class Archives(Case):
+    def setUp(self):
+        super().setUp()
+        self.mock.create("b")
+
+    FILES = {"a/one.txt": b"1", "a/zwei ü.txt": pattern(300000), "empty": b"", "z" * 150: b"long"}
+
+    def tar(self, mode="w", files=None, **options):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode=mode, **options) as t:
+            for name, data in (files or self.FILES.items()):
+                info = tarfile.TarInfo(name)
+                info.size, info.mtime = len(data), 1700000000
+                t.addfile(info, io.BytesIO(data))
+        return out.getvalue()
+
+    def zip(self):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
+            for name, data in self.FILES.items():
+                z.writestr(name, data)
+        return out.getvalue()
+
+    def put(self, data, key="k"):
+        self.run_ctl("put", "-", "b/" + key, stdin=data)
+
+    def files_below(self, directory):
+        root = self.path(directory)
+        return {os.path.relpath(os.path.join(at, f), root): self.read(os.path.join(root, at, f))
+                for at, _, files in os.walk(root) for f in files}
+
+    def test_every_format(self):
+        made = {"tar": self.tar(), "gnu": self.tar(format=tarfile.GNU_FORMAT),
+                "gz": self.tar("w:gz"), "bz2": self.tar("w:bz2"), "xz": self.tar("w:xz"),
+                "zst": formats.zstd(self.tar()), "lz4": formats.lz4(self.tar()), "zip": self.zip()}
+        for name, data in made.items():
+            with self.subTest(name):
+                self.put(data)
+                listed = self.json("archive", "ls", "b/k")
+                self.assertEqual([(m["name"], m["size"]) for m in listed],
+                                 [(n, len(d)) for n, d in self.FILES.items()])
+                self.assertEqual(self.run_ctl("archive", "cat", "b/k", "a/zwei ü.txt", "a/one.txt"),
+                                 self.FILES["a/zwei ü.txt"] + b"1")
+                self.run_ctl("archive", "extract", "b/k", name)
+                self.assertEqual(self.files_below(name), self.FILES)
+        self.put(self.tar())
+        self.assertIn("2023-11-14 22:13:20  a/one.txt\n", self.text("archive", "ls", "b/k"))
+
+    def test_a_list_fetches_no_contents(self):
+        self.put(self.tar(files=[(f"{i}.bin", bytes(3 << 20)) for i in range(4)]))
+        self.mock.log.clear()
+        self.assertEqual(len(self.json("archive", "ls", "b/k")), 4)
+        asked = [r["headers"]["range"] for r in self.mock.requests(at="target", method="GET")]
+        sizes = [int(b) - int(a) + 1 for a, b in (r[len("bytes="):].split("-") for r in asked)]
+        self.assertLess(sum(sizes), 3 << 20)
+
+    def test_get(self):
+        self.put(self.tar(files=[("d/x", b"old"), ("d/y", b"other"), ("d/x", b"new")]))
+        self.run_ctl("archive", "get", "b/k", "d/x")
+        self.assertEqual(self.read("x"), b"new")
+        self.run_ctl("archive", "get", "b/k", "d/y", "to")
+        self.assertEqual(self.read("to"), b"other")
+        self.run_ctl("archive", "get", "b/k", "d/none", "none", code=3)
+        self.assertIn("has no member 'd/none'", self.err)
+        self.assertFalse(os.path.exists(self.path("none")))
+        self.run_ctl("archive", "cat", "b/none", "x", code=3)
+        self.run_ctl("archive", "cat", "b", "x", code=2)
+
+    def test_nothing_leads_out(self):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as t:
+            for name in ("../out", "/abs", "a/../../b", "./fine"):
+                info = tarfile.TarInfo(name)
+                info.size = 1
+                t.addfile(info, io.BytesIO(b"x"))
+            info = tarfile.TarInfo("link")
+            info.type, info.linkname = tarfile.SYMTYPE, "/tmp"
+            t.addfile(info)
+        self.put(out.getvalue())
+        self.run_ctl("archive", "extract", "b/k", "here", code=6)
+        self.assertEqual(self.files_below("here"), {"fine": b"x"})
+        for name in ("../out", "/abs", "a/../../b", "link"):
+            self.assertIn(f"'{name}'", self.err)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_damage(self):
+        whole = self.tar("w:gz")
+        self.put(b"plain text")
+        self.run_ctl("archive", "ls", "b/k", code=1)
+        self.assertIn("no archive that can be read", self.err)
+        self.put(b"")
+        self.run_ctl("archive", "ls", "b/k", code=1)
+        self.put(whole[:len(whole) // 2])
+        self.run_ctl("archive", "extract", "b/k", "d", code=1)
+        self.assertNotIn("a/zwei ü.txt", self.files_below("d"))
+        self.run_ctl("archive", "cat", "b/k", "a/zwei ü.txt", code=1)
+
+    def test_an_object_that_changes(self):
+        self.put(self.tar(files=[(f"{i}.bin", bytes(1 << 20)) for i in range(4)]))
+        self.mock.plan({"at": "target", "method": "GET", "do": "status", "status": 412})
+        self.run_ctl("archive", "ls", "b/k", code=1)
+
+    def test_create(self):
+        for name, data in self.FILES.items():
+            self.write("d/" + name, data)
+        wanted = sorted(self.FILES.items())
+        for name, plain in {"tar": bytes, "tar.gz": gzip.decompress, "tar.zst": formats.unzstd,
+                            "tar.lz4": formats.unlz4}.items():
+            self.run_ctl("archive", "create", "b/k." + name, "d")
+            self.assertEqual(members(plain(self.mock.objects("b")["k." + name])), wanted)
+        self.run_ctl("archive", "create", "b/z", "d", "--format", "zip")
+        with zipfile.ZipFile(io.BytesIO(self.mock.objects("b")["z"])) as z:
+            self.assertEqual([(n, z.read(n)) for n in z.namelist()], wanted)
+        self.run_ctl("archive", "extract", "b/z", "back")
+        self.assertEqual(self.files_below("back"), self.FILES)
+
+    def test_create_refuses(self):
+        self.write("d/x", b"1")
+        self.write("x", b"2")
+        os.mkdir(self.path("none"))
+        self.run_ctl("archive", "create", "b/k", "d", code=2)
+        self.run_ctl("archive", "create", "b/k.tar.xz", "d", code=2)
+        self.run_ctl("archive", "create", "b", "d", code=2)
+        self.run_ctl("archive", "create", "b/k.tar", "d", "x", code=1)
+        self.assertIn("has the same name in the archive: 'x'", self.err)
+        self.run_ctl("archive", "create", "b/k.tar", "d", "gone", code=1)
+        self.run_ctl("archive", "create", "b/k.tar", "none", code=4)
+        self.assertEqual(self.mock.objects("b"), {})
+        self.run_ctl("archive", "create", "b/k.tar", "none", "--allow-empty")
+        self.assertEqual(members(self.mock.objects("b")["k.tar"]), [])
+        self.run_ctl("archive", "create", "b/k.tar", "d", "--if-absent", code=1)
+        self.assertIn("exists already", self.err)
 
 
 if __name__ == "__main__":

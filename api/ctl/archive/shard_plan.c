@@ -44,10 +44,13 @@ static int name_by_dir(const char *below, char **member, struct error *err)
     return 0;
 }
 
+static int check_text(const char *name, struct error *err)
+{
+    return utf8_valid(name, strlen(name)) ? 0 : error_set(err, E_NAME, "the name is not UTF-8");
+}
+
 static int name_member(const char *below, bool by_dir, char **member, struct error *err)
 {
-    if (!utf8_valid(below, strlen(below)))
-        return error_set(err, E_NAME, "the name is not UTF-8");
     if (by_dir)
         return name_by_dir(below, member, err);
     int rc = check_stem(below, err);
@@ -56,13 +59,9 @@ static int name_member(const char *below, bool by_dir, char **member, struct err
     return rc;
 }
 
-int shard_plan_add(struct shard_plan *p, const char *path, const char *below, bool by_dir,
-                   struct shard_file **added, struct error *err)
+/* Owns member. */
+static struct shard_file *append(struct shard_plan *p, const char *path, char *member)
 {
-    char *member = NULL;
-    int rc = name_member(below, by_dir, &member, err);
-    if (rc != 0)
-        return rc;
     if (p->count == p->room) {
         p->room = p->room * 2 + 64;
         p->files = xrealloc(p->files, p->room * sizeof *p->files);
@@ -73,8 +72,28 @@ int shard_plan_add(struct shard_plan *p, const char *path, const char *below, bo
         .member = member,
         .key_len = record_key_len(member, strlen(member), SORT_KEY_FIRST_DOT),
     };
-    *added = f;
-    return 0;
+    return f;
+}
+
+int shard_plan_add(struct shard_plan *p, const char *path, const char *below, bool by_dir,
+                   struct shard_file **added, struct error *err)
+{
+    char *member = NULL;
+    int rc = check_text(below, err);
+    if (rc == 0)
+        rc = name_member(below, by_dir, &member, err);
+    if (rc == 0)
+        *added = append(p, path, member);
+    return rc;
+}
+
+int shard_plan_add_plain(struct shard_plan *p, const char *path, const char *member,
+                         struct shard_file **added, struct error *err)
+{
+    int rc = check_text(member, err);
+    if (rc == 0)
+        *added = append(p, path, xstrdup(member));
+    return rc;
 }
 
 /* --- order and shards ------------------------------------------------------------------------- */

@@ -31,6 +31,10 @@ struct shard_plan {
  * E_NAME for what readers of a WebDataset would pass over or take for another record's. */
 int shard_plan_add(struct shard_plan *p, const char *path, const char *below, bool by_dir,
                    struct shard_file **added, struct error *err);
+/* Takes path and the member's name as they are: an archive without records.  E_NAME where the name
+ * is no UTF-8. */
+int shard_plan_add_plain(struct shard_plan *p, const char *path, const char *member,
+                         struct shard_file **added, struct error *err);
 /* After the last one. */
 void shard_plan_cut(struct shard_plan *p, uint64_t shard_size);
 void shard_plan_done(struct shard_plan *p);

@@ -1,16 +1,14 @@
 /* object put --shards: a folder as a WebDataset. */
 #include "api/ctl/commands.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "api/ctl/archive/bundle.h"
 #include "api/ctl/interrupt.h"
 #include "api/ctl/names/name.h"
 #include "api/ctl/parallel.h"
 #include "api/ctl/put_flags.h"
+#include "api/ctl/archive/local_file.h"
 #include "api/ctl/archive/shard_plan.h"
 #include "api/ctl/tally.h"
 #include "api/ctl/files/walk.h"
@@ -36,17 +34,6 @@ struct put_shards {
 
 /* ---- what there is ---- */
 
-static int note_file(struct shard_file *f, struct error *err)
-{
-    struct stat st;
-    if (stat(f->path, &st) != 0 || access(f->path, R_OK) != 0)
-        return error_errno(err, errno, "cannot be read");
-    f->size = (uint64_t)st.st_size;
-    f->mode = (uint32_t)st.st_mode & 0777;
-    f->mtime = st.st_mtim.tv_sec;
-    return 0;
-}
-
 static bool file_found(void *context, const char *path, const char *below, uint64_t size)
 {
     struct put_shards *p = context;
@@ -54,7 +41,7 @@ static bool file_found(void *context, const char *path, const char *below, uint6
     struct error e;
     int rc = shard_plan_add(&p->plan, path, below, p->by_dir, &f, &e);
     if (rc == 0)
-        rc = note_file(f, &e);
+        rc = local_file_note(f, &e);
     if (rc != 0)
         tally_fail_common(p->tally, path, &e);
     p->bytes += size;
