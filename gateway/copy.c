@@ -17,6 +17,7 @@
 #include "gateway/body.h"
 #include "gateway/native_head.h"
 #include "gateway/reply.h"
+#include "gateway/tags_head.h"
 #include "gateway/target_call.h"
 #include "gateway/upload_call.h"
 #include "gateway/uploads.h"
@@ -27,20 +28,27 @@
 
 #define SOURCE_MAX ((int64_t)5 << 30)
 
+enum { OVERTAKEN_MAX = 20 };
+
 struct copy {
     struct gateway *gateway;
     struct http_request *req;      /* ends at any moment after its reply … */
     const struct gateway_call *s3; /* … and this with it */
     struct s3_copy_source source;
-    const char *part;          /* of an upload: "part=3"; NULL: the copy is an object */
-    bool replaces;             /* the metadata */
+    const char *part;     /* of an upload: "part=3"; NULL: the copy is an object */
+    bool replaces;        /* the metadata */
+    bool replaces_tags;   /* by those of the request, or … */
+    const char *new_tags; /* … by these, which is all that the copy is for */
+    void (*reply_tagged)(struct http_request *req);
+    unsigned overtaken;        /* so many times, by other writes */
+    bool is_tagged;            /* the object has the tags already */
     bool wants_sum;            /* a checksum … */
     enum s3_sum_type sum_type; /* … of this type */
     struct arena *arena;
     struct http_call read, write;
-    struct bpipe *pipe;          /* between the two; NULL before the first */
-    struct native_head put_head; /* the arena's */
-    unsigned hops, running;      /* redirects of the read; calls that have not ended */
+    struct bpipe *pipe;                    /* between the two; NULL before the first */
+    struct native_head get_head, put_head; /* the arena's */
+    unsigned hops, running;                /* redirects of the read; calls that have not ended */
     struct target_call_header *found, *stored;
     const char *tag;       /* of a stored part */
     struct error err;      /* the first failure … */
@@ -89,22 +97,41 @@ static void reply_copied_part(struct copy *c)
 
 static void end(struct copy *c)
 {
-    if (c->err.code != 0 && c->why.error == S3_OK)
+    if (c->err.code != 0 && c->why.error == S3_OK && !c->is_tagged)
         upload_call_failure(&c->err, &c->why);
     if (c->why.error != S3_OK)
         gateway_fail(c->req, &c->why);
     else if (c->part != NULL)
         reply_copied_part(c);
+    else if (c->is_tagged || c->new_tags != NULL)
+        c->reply_tagged(c->req);
     else
         reply_copied(c);
     copy_free(c);
 }
 
+/* New tags are for the newest version.  Of several writers at once, one gets on. */
+static bool is_overtaken(struct copy *c)
+{
+    if (c->new_tags == NULL || c->err.code != E_PRECONDITION)
+        return false;
+    if (c->overtaken++ < OVERTAKEN_MAX)
+        return true;
+    error_set(&c->err, E_NOT_READY, "the object is written all the time; send the request again");
+    return false;
+}
+
+static void start_over(struct copy *c);
+
 static void call_ended(struct copy *c, const struct error *err)
 {
     if (c->err.code == 0)
         c->err = *err;
-    if (--c->running == 0)
+    if (--c->running > 0)
+        return;
+    if (is_overtaken(c))
+        start_over(c);
+    else
         end(c);
 }
 
@@ -149,11 +176,28 @@ static void add_sum(struct copy *c)
         native_head_add_sum(&c->put_head, &sum);
 }
 
+/* The request's are in the head already. */
+static void add_tags(struct copy *c)
+{
+    if (!c->replaces_tags)
+        tags_head_add(&c->put_head, c->new_tags != NULL ? c->new_tags : tags_head_of(c->found));
+}
+
+/* The version that was read; a backend may give none. */
+static void add_version(struct copy *c)
+{
+    const char *tag = target_call_header(c->found, "ETag");
+    if (c->new_tags != NULL && tag != NULL)
+        native_head_add(&c->put_head, "If-Match", tag);
+}
+
 /* A part has none of these. */
 static void add_content(struct copy *c)
 {
     if (!c->replaces)
         native_head_content_of(&c->put_head, c->found);
+    add_tags(c);
+    add_version(c);
     add_checksum(c);
     add_sum(c);
 }
@@ -173,12 +217,17 @@ static void start_write(struct copy *c, int64_t length)
 /* --- the GET ---------------------------------------------------------------------------------- */
 
 /* The pipe is the reader's to leave: the call ends. */
-static void refuse_source(struct copy *c, enum s3_error error, const char *why)
+static void stop_reading(struct copy *c, const char *why)
 {
     struct error err = ERROR_INIT;
-    s3_fail(&c->why, error, "%s", why);
-    error_set(&err, E_CANCELLED, "%s", c->why.message);
+    error_set(&err, E_CANCELLED, "%s", why);
     bpipe_cancel(c->pipe, &err);
+}
+
+static void refuse_source(struct copy *c, enum s3_error error, const char *why)
+{
+    s3_fail(&c->why, error, "%s", why);
+    stop_reading(c, c->why.message);
 }
 
 /* A range that the source has not, or not all of, and a server that sends another. */
@@ -199,9 +248,12 @@ static void read_head(void *arg, const struct http_head *head)
     c->found = target_call_headers(c->arena, head);
     if (head->status < 200 || head->status > 299)
         return;
+    c->is_tagged = c->new_tags != NULL && strcmp(c->new_tags, tags_head_of(c->found)) == 0;
     if (!is_as_asked(c, head))
         refuse_source(c, S3_INVALID_RANGE, "x-amz-copy-source-range is not within the source");
-    else if (head->content_length > SOURCE_MAX)
+    else if (c->is_tagged)
+        stop_reading(c, "the object has the tags");
+    else if (c->new_tags == NULL && head->content_length > SOURCE_MAX)
         refuse_source(c, S3_INVALID_REQUEST,
                       "The source of a copy has at most 5 GiB; a larger one is copied in parts");
     else
@@ -216,7 +268,18 @@ static void start_read(struct copy *c)
     bpipe_unref(c->pipe); /* of a call that was sent on: nobody has it */
     c->pipe = bpipe_new(config->buffer_bytes);
     c->read.download = c->pipe;
+    c->read.headers = c->get_head.lines;
     http_call_start(config->client, &c->read, read_done, c);
+}
+
+static void start_over(struct copy *c)
+{
+    c->err = ERROR_INIT;
+    c->running = 1;
+    c->hops = 0;
+    c->found = c->stored = NULL;
+    native_head_begin(&c->put_head, c->arena);
+    start_read(c);
 }
 
 /* A source that has not changed is a condition that does not hold. */
@@ -274,11 +337,10 @@ static enum s3_error check_source(const struct copy *c, struct s3_failure *why)
 static enum s3_error read_object(struct copy *c, struct s3_failure *why)
 {
     const struct gateway_call *call = c->s3;
-    bool replaces_tags;
     enum s3_error e;
     if ((e = read_directive(call, "x-amz-metadata-directive", &c->replaces, why)) != S3_OK ||
-        (e = read_directive(call, "x-amz-tagging-directive", &replaces_tags, why)) != S3_OK ||
-        (e = read_algorithm(c, why)) != S3_OK || (e = native_head_check_kept(call, why)) != S3_OK)
+        (e = read_directive(call, "x-amz-tagging-directive", &c->replaces_tags, why)) != S3_OK ||
+        (e = read_algorithm(c, why)) != S3_OK)
         return e;
     return check_source(c, why);
 }
@@ -309,7 +371,9 @@ static int set_urls(struct copy *c, const char *range, struct error *err)
     _cleanup_buf_ struct buf from = BUF_INIT, to = BUF_INIT;
     const struct target_call read = {
         .method = HTTP_GET, .bucket = c->source.bucket, .key = c->source.key, .range = range};
-    int code = guard_ask(c->req, RIGHT_READ, c->source.bucket, c->source.key, err);
+    int code = c->new_tags == NULL /* which give nothing of the source away */
+                   ? guard_ask(c->req, RIGHT_READ, c->source.bucket, c->source.key, err)
+                   : 0;
     if (code == 0)
         code = target_call_url(c->req, c->gateway, &read, &from, err);
     if (code == 0)
@@ -328,24 +392,33 @@ static const char *range_of(const struct copy *c)
                         : NULL;
 }
 
-static enum s3_error set_calls(struct copy *c, const char *range, struct s3_failure *why)
+static void set_calls(struct copy *c)
 {
     const char *request_id = arena_strdup(c->arena, http_request_id(c->req));
-    struct native_head get_head;
     c->read = (struct http_call){.method = HTTP_GET, .on_head = read_head};
     c->write = (struct http_call){.method = HTTP_PUT, .on_head = write_head};
     c->read.to_public = c->write.to_public = true;
     c->read.request_id = c->write.request_id = request_id;
-    native_head_begin(&get_head, c->arena);
-    native_head_conditions_of_source(&get_head, c->s3);
-    if (range != NULL)
-        native_head_add(&get_head, "Range", range);
-    c->read.headers = get_head.lines;
+    native_head_begin(&c->get_head, c->arena);
     native_head_begin(&c->put_head, c->arena);
+}
+
+/* What the request says of the two objects. */
+static enum s3_error set_heads(struct copy *c, struct s3_failure *why)
+{
+    enum s3_error e = S3_OK;
+    const char *range = range_of(c);
+    native_head_conditions_of_source(&c->get_head, c->s3);
+    if (range != NULL)
+        native_head_add(&c->get_head, "Range", range);
     if (c->part != NULL)
         return S3_OK;
     native_head_conditions_of_write(&c->put_head, c->s3);
-    return c->replaces ? native_head_content(&c->put_head, c->s3, why) : S3_OK;
+    if (c->replaces)
+        e = native_head_content(&c->put_head, c->s3, why);
+    if (e == S3_OK && c->replaces_tags)
+        e = tags_head_add_asked(&c->put_head, c->s3, why);
+    return e;
 }
 
 static void refuse(struct copy *c, const struct s3_failure *why)
@@ -355,29 +428,56 @@ static void refuse(struct copy *c, const struct s3_failure *why)
     gateway_fail(req, why);
 }
 
-void s3_copy_object(struct http_request *req, const struct gateway_call *call)
+/* NULL: it has been replied to. */
+static struct copy *begin(struct http_request *req, const struct gateway_call *call)
 {
     struct error err = ERROR_INIT;
-    struct s3_failure why;
     if (!gateway_enter_forward(call->gateway)) {
         error_set(&err, E_OVERLOAD, "s3_forwards_max requests are under way");
         http_reply_error(req, &err);
-        return;
+        return NULL;
     }
     struct copy *c = xcalloc(1, sizeof *c);
     *c = (struct copy){
         .gateway = call->gateway, .req = req, .s3 = call, .arena = arena_new(1024), .running = 1};
-    if (read_request(c, &why) != S3_OK) {
-        refuse(c, &why);
-        return;
-    }
-    const char *range = range_of(c);
-    if (set_calls(c, range, &why) != S3_OK) {
-        refuse(c, &why);
-    } else if (set_urls(c, range, &err) != 0) {
+    set_calls(c);
+    return c;
+}
+
+static void start(struct copy *c)
+{
+    struct error err = ERROR_INIT;
+    struct s3_failure why;
+    if (set_urls(c, range_of(c), &err) == 0) {
+        start_read(c);
+    } else {
         upload_call_failure(&err, &why);
         refuse(c, &why);
-    } else {
-        start_read(c);
     }
+}
+
+void s3_copy_object(struct http_request *req, const struct gateway_call *call)
+{
+    struct s3_failure why;
+    struct copy *c = begin(req, call);
+    if (c == NULL)
+        return;
+    if (read_request(c, &why) == S3_OK && set_heads(c, &why) == S3_OK)
+        start(c);
+    else
+        refuse(c, &why);
+}
+
+void copy_with_tags(struct http_request *req, const struct gateway_call *call,
+                    const struct s3_tags *tags, void (*reply)(struct http_request *req))
+{
+    _cleanup_buf_ struct buf text = BUF_INIT;
+    struct copy *c = begin(req, call);
+    if (c == NULL)
+        return;
+    s3_tags_print(tags, &text);
+    c->source = (struct s3_copy_source){.bucket = call->s3.bucket, .key = call->s3.key};
+    c->new_tags = arena_strdup(c->arena, buf_str(&text));
+    c->reply_tagged = reply;
+    start(c);
 }

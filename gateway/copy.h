@@ -12,6 +12,7 @@
  *   x-amz-copy-source-if-*         of the source: PreconditionFailed
  *   If-Match, If-None-Match        of the destination
  *   x-amz-metadata-directive       COPY: type and metadata of the source; REPLACE: the request's
+ *   x-amz-tagging-directive        the same of tags; x-amz-tagging counts with REPLACE alone
  *   the source is the destination  InvalidRequest, unless the metadata is replaced
  *   a source of more than 5 GiB    InvalidRequest
  *
@@ -22,9 +23,16 @@
 #pragma once
 
 #include "gateway/gateway.h"
+#include "s3/tags.h"
 
 /* Both operations. */
 void s3_copy_object(struct http_request *req, const struct gateway_call *call);
+
+/* Gives the object that the request names these tags: a copy onto itself, on condition that nobody
+ * writes it meanwhile, else once more.  The object may have any size, and is left as it is if it
+ * has the tags.  reply() if it is done, else an error.  The caller needs the right to write. */
+void copy_with_tags(struct http_request *req, const struct gateway_call *call,
+                    const struct s3_tags *tags, void (*reply)(struct http_request *req));
 
 /* Rows of a daemon's table of handlers. */
 #define GATEWAY_COPY_HANDLERS                \

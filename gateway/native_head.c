@@ -173,13 +173,6 @@ enum s3_error native_head_check_version(const struct gateway_call *call, struct 
     return S3_OK;
 }
 
-enum s3_error native_head_check_kept(const struct gateway_call *call, struct s3_failure *why)
-{
-    if (s3_header(&call->head, "x-amz-tagging") != NULL)
-        return s3_fail(why, S3_NOT_IMPLEMENTED, "This server keeps no tags of objects");
-    return S3_OK;
-}
-
 enum s3_error native_head_content(struct native_head *h, const struct gateway_call *call,
                                   struct s3_failure *why)
 {
@@ -194,10 +187,19 @@ enum s3_error native_head_content(struct native_head *h, const struct gateway_ca
     return add_meta(h, call, why);
 }
 
+/* What the backend of its bucket has said of an object, which no other object may have. */
+static bool is_of_backend(const char *meta)
+{
+    return strcasecmp(meta, "backend-etag") == 0 || strcasecmp(meta, "backend-modified") == 0 ||
+           strcasecmp(meta, "backend-sent") == 0;
+}
+
 static bool is_content(const char *name)
 {
-    return is_kept(name) || strcasecmp(name, "Content-Encoding") == 0 ||
-           strncasecmp(name, NATIVE_META, strlen(NATIVE_META)) == 0;
+    size_t prefix = strlen(NATIVE_META);
+    if (strncasecmp(name, NATIVE_META, prefix) == 0)
+        return !is_of_backend(name + prefix);
+    return is_kept(name) || strcasecmp(name, "Content-Encoding") == 0;
 }
 
 void native_head_content_of(struct native_head *h, const struct target_call_header *headers)

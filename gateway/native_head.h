@@ -33,8 +33,6 @@ void native_head_conditions_of_source(struct native_head *h, const struct gatewa
 
 /* versionId: S3_INVALID_ARGUMENT, unless it is the only one of an object. */
 enum s3_error native_head_check_version(const struct gateway_call *call, struct s3_failure *why);
-/* What an object cannot keep yet is refused, not dropped: S3_NOT_IMPLEMENTED. */
-enum s3_error native_head_check_kept(const struct gateway_call *call, struct s3_failure *why);
 /* What the request says of the object that it stores: type, coding, user metadata.
  * S3_METADATA_TOO_LARGE. */
 enum s3_error native_head_content(struct native_head *h, const struct gateway_call *call,

@@ -8,6 +8,7 @@
 #include "gateway/local.h"
 #include "gateway/native_head.h"
 #include "gateway/reply.h"
+#include "gateway/tags_head.h"
 
 #define PART_NUMBER "partNumber"
 
@@ -59,6 +60,7 @@ static void reply_read(struct http_request *req, const struct gateway_call *call
         return;
     }
     native_head_reply(req, call, r->headers);
+    tags_head_reply_count(req, r->headers);
     if (wants_sum(call, r))
         native_head_reply_sum(req, r->headers);
     bool is_part = put_part(req, call, r);
@@ -143,7 +145,7 @@ void s3_put_object(struct http_request *req, const struct gateway_call *call)
     struct s3_sum_text sum;
     native_head_begin(&head, http_arena(req));
     native_head_conditions_of_write(&head, call);
-    if (check_whole(call, &why) != S3_OK || native_head_check_kept(call, &why) != S3_OK ||
+    if (check_whole(call, &why) != S3_OK || tags_head_add_asked(&head, call, &why) != S3_OK ||
         native_head_content(&head, call, &why) != S3_OK ||
         body_new(call, http_content_length(req), &body, &why) != S3_OK) {
         gateway_fail(req, &why);

@@ -8,6 +8,7 @@
 #include "gateway/forward.h"
 #include "gateway/native_head.h"
 #include "gateway/reply.h"
+#include "gateway/tags_head.h"
 #include "gateway/upload_call.h"
 #include "s3/uploads/complete_body.h"
 #include "s3/uploads/sum_kind.h"
@@ -106,8 +107,9 @@ void s3_create_upload(struct http_request *req, const struct gateway_call *call)
     struct s3_failure why;
     *a = (struct asked){.req = req, .s3 = call};
     native_head_begin(&head, http_arena(req));
-    if (body_check_none(req, call, &why) != S3_OK || native_head_check_kept(call, &why) != S3_OK ||
+    if (body_check_none(req, call, &why) != S3_OK ||
         native_head_content(&head, call, &why) != S3_OK ||
+        tags_head_add_asked(&head, call, &why) != S3_OK ||
         s3_sum_kind_read(&call->head, &a->kind, &why) != S3_OK) {
         gateway_fail(req, &why);
         return;

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/utf8.h"
@@ -32,7 +33,7 @@ enum s3_error s3_tags_add(struct s3_tags *t, size_t max, const char *key, const 
 {
     assert(max <= S3_TAGS_MAX);
     if (t->count == max)
-        return s3_fail(why, S3_INVALID_REQUEST, "There are more than %zu tags", max);
+        return s3_fail(why, S3_INVALID_TAG, "There are more than %zu tags", max);
     if (*key == '\0' || characters(key) > S3_TAG_KEY_MAX)
         return s3_fail(why, S3_INVALID_TAG, "A tag's key has 1 to %d characters", S3_TAG_KEY_MAX);
     if (characters(value) > S3_TAG_VALUE_MAX)
@@ -98,14 +99,24 @@ enum s3_error s3_tags_parse_header(const char *text, size_t max, struct arena *a
     return e;
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+    const struct s3_tag *x = a, *y = b;
+    return strcmp(x->key, y->key);
+}
+
 void s3_tags_print(const struct s3_tags *t, struct buf *out)
 {
+    struct s3_tag sorted[S3_TAGS_MAX];
+    if (t->count > 0)
+        memcpy(sorted, t->tags, t->count * sizeof sorted[0]);
+    qsort(sorted, t->count, sizeof sorted[0], compare_keys);
     for (size_t i = 0; i < t->count; i++) {
         if (i > 0)
             buf_putc(out, '&');
-        buf_put_url_escaped(out, t->tags[i].key, strlen(t->tags[i].key), "");
+        buf_put_url_escaped(out, sorted[i].key, strlen(sorted[i].key), "");
         buf_putc(out, '=');
-        buf_put_url_escaped(out, t->tags[i].value, strlen(t->tags[i].value), "");
+        buf_put_url_escaped(out, sorted[i].value, strlen(sorted[i].value), "");
     }
 }
 

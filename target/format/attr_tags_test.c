@@ -19,7 +19,7 @@ static void what_is_stored(void **unused)
     } rows[] = {
         {"", ""},
         {"a=1&b=2", "a=1&b=2"},
-        {"b&a=x+y%2f", "b=&a=x%20y%2F"},
+        {"b&a=x+y%2f", "a=x%20y%2F&b="},
         {"%C3%A4=\xc3\xb6", "%C3%A4=%C3%B6"},
         {"a=1&a=2", NULL},
         {"=1", NULL},

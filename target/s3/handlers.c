@@ -9,6 +9,7 @@
 #include "gateway/entry.h"
 #include "gateway/lists.h"
 #include "gateway/object_attributes.h"
+#include "gateway/object_tags.h"
 #include "gateway/objects.h"
 #include "gateway/upload_complete.h"
 #include "gateway/upload_lists.h"
@@ -25,6 +26,7 @@ const struct gateway_handler target_s3_handlers[] = {
     GATEWAY_DELETE_HANDLERS,
     GATEWAY_LIST_HANDLERS,
     GATEWAY_OBJECT_HANDLERS,
+    GATEWAY_OBJECT_TAGS_HANDLERS,
     GATEWAY_UPLOAD_HANDLERS,
     GATEWAY_UPLOAD_LIST_HANDLERS,
     GATEWAY_COMPLETE_HANDLERS,

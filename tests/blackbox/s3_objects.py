@@ -188,8 +188,6 @@ def test_what_is_too_much(c):
     root = root_of(c)
     refused(root.call("PUT", "/b/m", b"x", headers={"x-amz-meta-a": "y" * 2050}), 400,
             "MetadataTooLarge")
-    refused(root.call("PUT", "/b/m", b"x", headers={"x-amz-tagging": "a=b"}), 501,
-            "NotImplemented")
     refused(root.call("GET", "/b/m", pairs=[("versionId", "7")]), 400, "InvalidArgument")
 
 

@@ -153,6 +153,26 @@ def test_headers_that_are_kept(c):
         equal({name: got.get(name) for name in kept}, kept, "what HeadObject says")
 
 
+def test_tags(c):
+    for node, s3 in each_node(c):
+        at = {"Bucket": "b-p1", "Key": f"tags-{node}"}
+        s3.put_object(**at, Body=DATA, Tagging="colour=red&a%20b=%C3%A9")
+        first = [{"Key": "a b", "Value": "\u00e9"}, {"Key": "colour", "Value": "red"}]
+        equal(s3.get_object_tagging(**at)["TagSet"], first, "tags of the PUT")
+        s3.copy_object(Bucket="b-p1", Key=f"tags-copy-{node}", CopySource=at,
+                       TaggingDirective="REPLACE", Tagging="copied=1")
+        copied = s3.get_object_tagging(Bucket="b-p1", Key=f"tags-copy-{node}")["TagSet"]
+        equal(copied, [{"Key": "copied", "Value": "1"}], "tags of the copy")
+        second = [{"Key": "<&>", "Value": ""}]
+        s3.put_object_tagging(**at, Tagging={"TagSet": second})
+        equal(s3.get_object_tagging(**at)["TagSet"], second, "changed tags")
+        check(s3.get_object(**at)["Body"].read() == DATA, "other bytes")
+        equal(code_of(s3.put_object_tagging, **at, Tagging={"TagSet": second * 2}), "InvalidTag",
+              "one key twice")
+        s3.delete_object_tagging(**at)
+        equal(s3.get_object_tagging(**at)["TagSet"], [], "deleted tags")
+
+
 def test_lists(c):
     names = [f"{d}/{i:02}" for d in "xy" for i in range(30)]
     first = client_at(c, "p1")
