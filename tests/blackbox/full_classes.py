@@ -26,7 +26,8 @@ LIMIT = 2  # of each class, by the parameters below; so many and one more reques
 ARGS = [f"--target-arg={a}" for a in (
     f"--workers={LIMIT}", f"--copies-parallel={LIMIT}", f"--cold-parallel={LIMIT}",
     "--cold-share=100%", f"--cold-writes={LIMIT}", f"--slices-readers={LIMIT}",
-    f"--rename-parallel={LIMIT}", f"--hash-threads={LIMIT}", f"--batches-max={LIMIT}",
+    f"--rename-parallel={LIMIT}", f"--uploads-parallel={LIMIT}",
+    f"--hash-threads={LIMIT}", f"--batches-max={LIMIT}",
     # Without a lease the leader compares before it answers a read, in a thread that commits.
     f"--faults=copies.lease=skip,pool.job=hold:{HELD}")]
 LARGE = bytes(range(256)) * 64  # in slices; eight of it are no small file for MD5
@@ -62,7 +63,12 @@ def batch(c, name):
     return c.call("POST", "/v1/batch", body, node="t1").expect(200)
 
 
+def begin_upload(c, name):
+    return c.call("POST", f"/v1/uploads/one/{name}", b"", node="t1").expect(201)
+
+
 KINDS = {
+    "assembler": ("one", begin_upload),
     "mover": ("one", rename),
     "hander": (None, pass_on),
     "batch": ("one", batch),
