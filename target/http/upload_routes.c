@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "common/parse.h"
 #include "target/http/put_spec.h"
+#include "target/node/admit.h"
 #include "target/node/call.h"
 #include "target/node/header_lines.h"
 #include "target/node/reply.h"
@@ -25,9 +26,10 @@ int upload_of_request(const struct http_request *req, struct upload **out, struc
     if (id == NULL)
         return error_set(err, E_INVALID, "the query names no upload: ?upload=ID");
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    const struct bucket *b = bmd_bucket(&s->bmd, name);
-    if (b == NULL)
-        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
+    const struct bucket *b;
+    int code = admit_find_bucket(s, name, http_query(req, "dfcb"), &b, err);
+    if (code != 0)
+        return code;
     return uploads_get(t->uploads, id, b->id, http_path_param(req, "object"), out, err);
 }
 

@@ -9,7 +9,7 @@ extern const struct http_route upload_list_routes[]; /* upload_list.c */
 struct upload;
 
 /* The upload of a call's query, of the call's object: a reference.  E_INVALID, E_BUCKET_NOT_FOUND,
- * E_NOT_FOUND. */
+ * E_STALE_MAP, E_NOT_FOUND. */
 int upload_of_request(const struct http_request *req, struct upload **out, struct error *err);
 /* A number of the query within [least, most]; `value` without one. */
 int upload_number(const struct http_request *req, const char *name, uint64_t least, uint64_t most,

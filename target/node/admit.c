@@ -53,20 +53,19 @@ static enum admit_verdict compare_states(const struct admit_question *q, struct 
     return ADMIT_SERVE;
 }
 
-static int find_bucket(const struct admit_question *q, const struct bucket **bucket,
-                       struct error *err)
+int admit_find_bucket(const struct cluster_state *s, const char *name, const char *dfcb,
+                      const struct bucket **out, struct error *err)
 {
-    *bucket = bmd_bucket(&q->state->bmd, q->bucket);
-    if (*bucket == NULL)
-        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", q->bucket);
-    if (q->dfcb == NULL)
+    *out = bmd_bucket(&s->bmd, name);
+    if (*out == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
+    if (dfcb == NULL)
         return 0;
     uint64_t id;
-    if (parse_u64(q->dfcb, &id, err) != 0)
+    if (parse_u64(dfcb, &id, err) != 0)
         return error_recode(err, E_INVALID, "parameter 'dfcb'");
-    if (id != (*bucket)->id)
-        return error_set(err, E_STALE_MAP, "bucket '%s' was made anew since the redirect",
-                         q->bucket);
+    if (id != (*out)->id)
+        return error_set(err, E_STALE_MAP, "bucket '%s' was made anew since the redirect", name);
     return 0;
 }
 
@@ -119,7 +118,7 @@ void admit(const struct admit_question *q, struct admit_answer *a, struct error 
     a->verdict = compare_states(q, err);
     if (a->verdict != ADMIT_SERVE)
         return;
-    if (find_bucket(q, &a->bucket, err) != 0)
+    if (admit_find_bucket(q->state, q->bucket, q->dfcb, &a->bucket, err) != 0)
         a->verdict = ADMIT_REFUSE;
     else if (q->holder)
         return;

@@ -47,6 +47,12 @@ struct admit_answer {
  * E_NO_TARGETS, E_NODE_UNREACHABLE. */
 void admit(const struct admit_question *q, struct admit_answer *a, struct error *err);
 
+/* The bucket of a name, which must have the id that a redirect says (NULL: there is none): whoever
+ * has a proof for one bucket may else use it for another.  E_BUCKET_NOT_FOUND, E_INVALID,
+ * E_STALE_MAP. */
+int admit_find_bucket(const struct cluster_state *s, const char *name, const char *dfcb,
+                      const struct bucket **out, struct error *err);
+
 /* "1.17" */
 int admit_parse_state_version(const char *text, uint64_t *term, uint64_t *version,
                               struct error *err);

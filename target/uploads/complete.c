@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "cluster/members/location.h"
+#include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -133,6 +134,9 @@ static int send_put(const struct completion *c, const struct upload_plan *plan,
 {
     struct object_copier *copier = upload_target(c->upload)->copier;
     struct feeding f = {.c = c, .table = table};
+    int errnum = fault_errno("upload.put");
+    if (errnum != 0)
+        return error_errno(err, errnum, "upload '%s'", c->upload->id);
     _cleanup_free_ char *url =
         location_of_copy(w->leader, w->state, w->bucket, c->upload->about.object);
     struct header_lines h;

@@ -163,6 +163,9 @@ static int append_locked(struct part_write *w, struct error *err)
         return upload_not_found(u->id, err);
     if (u->state == UPLOAD_COMPLETING)
         return error_set(err, E_NOT_READY, "upload '%s' is being completed", u->id);
+    int errnum = fault_errno("upload.record");
+    if (errnum != 0)
+        return error_errno(err, errnum, "the log of upload '%s'", u->id);
     part_record_put(&w->part, record);
     int code = file_pwrite_all(u->log_fd, record, sizeof record, u->log_bytes, err);
     w->is_recorded = code == 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base64url.h"
+#include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "io/file.h"
@@ -21,6 +22,13 @@ void upload_about_clear(struct upload_about *about)
     free(about->object);
     free(about->headers);
     *about = (struct upload_about){.object = NULL};
+}
+
+/* A named place of a test, where the disk fails or the target dies. */
+static int pass(const char *point, const char *id, struct error *err)
+{
+    int errnum = fault_errno(point);
+    return errnum == 0 ? 0 : error_errno(err, errnum, "upload '%s'", id);
 }
 
 static char *root_of(const struct mountpath *mp)
@@ -68,8 +76,12 @@ static int make_files(const struct mountpath *mp, const char *id, const struct u
     if (code == 0)
         code = make_empty(mp, id, "parts", err);
     if (code == 0)
+        code = pass("upload.made", id, err);
+    if (code == 0)
         code = file_replace(path, text, strlen(text), FILE_MODE, err); /* and syncs the directory */
-    return code != 0 ? code : file_fsync_dir(root, err);
+    if (code == 0)
+        code = file_fsync_dir(root, err);
+    return code != 0 ? code : pass("upload.begun", id, err);
 }
 
 int upload_dir_make(const struct mountpath *mp, const char *id, const struct upload_about *about,
@@ -171,7 +183,11 @@ int upload_dir_finish(const struct mountpath *mp, const char *id, const json_t *
     _cleanup_free_ char *dir = dir_of(mp, id);
     _cleanup_free_ char *path = upload_dir_file(mp, id, "done.json");
     _cleanup_free_ char *text = json_text(reply);
-    int code = file_replace(path, text, strlen(text), FILE_MODE, err);
+    int code = pass("upload.named", id, err);
+    if (code == 0)
+        code = file_replace(path, text, strlen(text), FILE_MODE, err);
+    if (code == 0)
+        code = pass("upload.done", id, err);
     return code != 0 ? code : remove_bytes(dir, err);
 }
 
@@ -187,7 +203,8 @@ int upload_dir_remove(const struct mountpath *mp, const char *id, struct error *
     } else if (errno != ENOENT) {
         return error_errno(err, errno, "remove '%s'", about);
     }
-    return file_remove_tree(dir, err);
+    int code = pass("upload.gone", id, err);
+    return code != 0 ? code : file_remove_tree(dir, err);
 }
 
 int upload_dir_each(const struct mountpath *mp, bool (*fn)(void *ctx, const char *id), void *ctx,
