@@ -11,26 +11,19 @@
 #include "gateway/object_attributes.h"
 #include "gateway/object_tags.h"
 #include "gateway/objects.h"
-#include "gateway/upload_complete.h"
-#include "gateway/upload_lists.h"
-#include "gateway/uploads.h"
+#include "gateway/uploads/upload_complete.h"
+#include "gateway/uploads/upload_lists.h"
+#include "gateway/uploads/uploads.h"
 #include "target/node/target.h"
 
 const struct gateway_handler target_s3_handlers[] = {
-    GATEWAY_ACL_HANDLERS,
-    GATEWAY_ATTRIBUTES_HANDLERS,
-    GATEWAY_BUCKET_HANDLERS,
-    GATEWAY_BUCKET_TEXT_HANDLERS,
-    GATEWAY_COPY_HANDLERS,
-    GATEWAY_CORS_HANDLERS,
-    GATEWAY_DELETE_HANDLERS,
-    GATEWAY_LIST_HANDLERS,
-    GATEWAY_OBJECT_HANDLERS,
-    GATEWAY_OBJECT_TAGS_HANDLERS,
-    GATEWAY_UPLOAD_HANDLERS,
-    GATEWAY_UPLOAD_LIST_HANDLERS,
-    GATEWAY_COMPLETE_HANDLERS,
-    {.begin = NULL},
+    GATEWAY_ACL_HANDLERS,      GATEWAY_ATTRIBUTES_HANDLERS,
+    GATEWAY_BUCKET_HANDLERS,   GATEWAY_BUCKET_TEXT_HANDLERS,
+    GATEWAY_COPY_HANDLERS,     GATEWAY_CORS_HANDLERS,
+    GATEWAY_DELETE_HANDLERS,   GATEWAY_LIST_HANDLERS,
+    GATEWAY_OBJECT_HANDLERS,   GATEWAY_OBJECT_TAGS_HANDLERS,
+    GATEWAY_UPLOAD_HANDLERS,   GATEWAY_UPLOAD_LIST_HANDLERS,
+    GATEWAY_COMPLETE_HANDLERS, {.begin = NULL},
 };
 
 static void s3_begin(struct http_request *req)

@@ -1,6 +1,7 @@
-/* What nobody completes goes: every `uploads_sweep` uploads are looked at, and those that are too
- * old, those that a lifecycle rule of their bucket aborts (node/expiry.h), those of buckets that were destroyed, replies that were kept long enough, and the rest of
- * begins that were cut are removed. */
+/* What nobody completes goes.  Every `uploads_sweep` uploads are looked at, and these are removed:
+ * those that are too old, those that a lifecycle rule of their bucket aborts (node/expiry.h), those
+ * of buckets that were destroyed, replies that were kept long enough, and the rest of begins that
+ * were cut. */
 #pragma once
 
 #include <stdbool.h>

@@ -42,7 +42,8 @@ static bool count_open(void *ctx, const char *id)
     struct counting *c = ctx;
     _cleanup_free_ char *about = upload_dir_file(c->mp, id, "about.json");
     _cleanup_free_ char *done = upload_dir_file(c->mp, id, "done.json");
-    c->open += access(about, F_OK) == 0 && access(done, F_OK) != 0; /* else it was cut, or is over */
+    bool is_cut = access(about, F_OK) != 0;
+    c->open += !is_cut && access(done, F_OK) != 0;
     return true;
 }
 

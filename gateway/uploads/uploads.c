@@ -1,4 +1,4 @@
-#include "gateway/uploads.h"
+#include "gateway/uploads/uploads.h"
 
 #include <strings.h>
 
@@ -9,7 +9,7 @@
 #include "gateway/native_head.h"
 #include "gateway/reply.h"
 #include "gateway/tags_head.h"
-#include "gateway/upload_call.h"
+#include "gateway/uploads/upload_call.h"
 #include "s3/uploads/complete_body.h"
 #include "s3/uploads/sum_kind.h"
 #include "s3/uploads/upload_reply.h"

@@ -1,6 +1,6 @@
 /* The call runs in the loop's thread, and may go on when the client and its request are gone: what
  * it needs is of its own arena. */
-#include "gateway/upload_complete.h"
+#include "gateway/uploads/upload_complete.h"
 
 #include <string.h>
 
@@ -9,9 +9,9 @@
 #include "gateway/collect.h"
 #include "gateway/native_head.h"
 #include "gateway/reply.h"
-#include "gateway/slow_reply.h"
-#include "gateway/upload_call.h"
-#include "gateway/uploads.h"
+#include "gateway/uploads/slow_reply.h"
+#include "gateway/uploads/upload_call.h"
+#include "gateway/uploads/uploads.h"
 #include "io/loop.h"
 #include "s3/uploads/complete_body.h"
 #include "s3/uploads/complete_sum.h"

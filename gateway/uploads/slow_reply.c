@@ -1,6 +1,6 @@
 /* Two threads meet in `lock`: the loop's, which brings bytes, and the HTTP thread, which takes them
  * until the reply or the connection ends. */
-#include "gateway/slow_reply.h"
+#include "gateway/uploads/slow_reply.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "gateway/upload_lists.h"
+#include "gateway/uploads/upload_lists.h"
 
 #include <string.h>
 
@@ -6,8 +6,8 @@
 #include "common/jsonx.h"
 #include "gateway/proxy_call.h"
 #include "gateway/reply.h"
-#include "gateway/upload_call.h"
-#include "gateway/uploads.h"
+#include "gateway/uploads/upload_call.h"
+#include "gateway/uploads/uploads.h"
 #include "s3/uploads/upload_list.h"
 #include "s3/uploads/upload_page.h"
 

@@ -1,4 +1,4 @@
-#include "gateway/upload_call.h"
+#include "gateway/uploads/upload_call.h"
 
 #include <string.h>
 
