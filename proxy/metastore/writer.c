@@ -76,10 +76,17 @@ static void change_settled(void *arg)
     change_end(arg, NULL);
 }
 
+static enum settle_scope scope_of(const struct change *c)
+{
+    bool has_new_name =
+        c->cmd != NULL && (c->cmd->kind == CMD_BUCKET_CREATE || c->cmd->kind == CMD_BUCKET_RENAME);
+    return has_new_name ? SETTLE_NODES : SETTLE_PROXIES;
+}
+
 static void change_succeed(struct writer *w, struct change *c)
 {
     if (c->settles)
-        w->env.settle(w->env.ctx, change_settled, c);
+        w->env.settle(w->env.ctx, scope_of(c), change_settled, c);
     else
         change_end(c, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 
+#include "proxy/metastore/settle_scope.h"
 #include "cluster/command/command.h"
 
 struct change;
@@ -29,8 +30,8 @@ struct writer_env {
     int (*write)(void *ctx, const struct cluster_state *from, const struct cluster_state *to,
                  struct error *err);
     void (*publish)(void *ctx, const struct cluster_state *s); /* it is durable: put it in force */
-    /* fn(arg) when everybody who has to knows what is in force now; also before return. */
-    void (*settle)(void *ctx, void (*fn)(void *arg), void *arg);
+    /* fn(arg) when everybody of the scope knows what is in force now; also before return. */
+    void (*settle)(void *ctx, enum settle_scope scope, void (*fn)(void *arg), void *arg);
 };
 
 typedef void change_done_fn(void *arg, const struct error *err); /* NULL: done */

@@ -15,6 +15,7 @@ struct world {
     bool had_from;
     unsigned writes, published;
     bool is_primary, refuses_write, waits_to_settle;
+    enum settle_scope scope;
     void (*settled)(void *arg);
     void *settled_arg;
 };
@@ -52,9 +53,10 @@ static void world_publish(void *ctx, const struct cluster_state *s)
     w->published++;
 }
 
-static void world_settle(void *ctx, void (*fn)(void *arg), void *arg)
+static void world_settle(void *ctx, enum settle_scope scope, void (*fn)(void *arg), void *arg)
 {
     struct world *w = ctx;
+    w->scope = scope;
     if (!w->waits_to_settle) {
         fn(arg);
         return;
@@ -203,6 +205,7 @@ static void a_change_that_settles_is_told_when_it_is(void **unused)
     writer_written(w.writer, NULL);
     assert_int_equal(b, 0);
     assert_int_equal(a, 1);
+    assert_int_equal(w.scope, SETTLE_NODES); /* of a bucket */
     w.settled(w.settled_arg);
     assert_int_equal(a, 0);
     world_done(&w);

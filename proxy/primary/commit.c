@@ -107,13 +107,13 @@ static void env_publish(void *ctx, const struct cluster_state *s)
         proxy_state_changed(c->proxy);
 }
 
-static void env_settle(void *ctx, void (*fn)(void *arg), void *arg)
+static void env_settle(void *ctx, enum settle_scope scope, void (*fn)(void *arg), void *arg)
 {
     const struct committer *c = ctx;
     struct proxy *p = c->proxy;
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     if (p->publisher != NULL)
-        publisher_settle(p->publisher, s, fn, arg);
+        publisher_settle(p->publisher, s, scope, fn, arg);
     else
         fn(arg);
 }

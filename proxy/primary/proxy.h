@@ -177,7 +177,8 @@ void proxy_commit(struct proxy *p, const struct command *cmd,
 /* The same, waiting.  Never in a loop's thread or an HTTP thread. */
 int proxy_commit_wait(struct proxy *p, const struct command *cmd, struct error *err);
 /* As proxy_commit(), but a success is told only when every active proxy knows the new state, or
- * settle_timeout has passed: what a client reads at another proxy afterwards is not older. */
+ * settle_timeout has passed: what a client reads at another proxy afterwards is not older.  A new
+ * bucket is known to every active target, too. */
 void proxy_commit_settled(struct proxy *p, const struct command *cmd,
                           void (*done)(void *arg, const struct error *err), void *arg);
 

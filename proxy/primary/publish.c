@@ -177,9 +177,9 @@ void publisher_state_changed(struct publisher *pub)
     pusher_publish(pub->pusher, clock_ms());
 }
 
-void publisher_settle(struct publisher *pub, const struct cluster_state *s, void (*fn)(void *arg),
-                      void *arg)
+void publisher_settle(struct publisher *pub, const struct cluster_state *s, enum settle_scope scope,
+                      void (*fn)(void *arg), void *arg)
 {
-    pusher_settle(pub->pusher, s, clock_ms() + param_live(pub->proxy->params.settle_timeout), fn,
-                  arg);
+    pusher_settle(pub->pusher, s, scope, clock_ms() + param_live(pub->proxy->params.settle_timeout),
+                  fn, arg);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cluster/documents/state.h"
+#include "proxy/metastore/settle_scope.h"
 
 struct proxy;
 struct publisher;
@@ -15,6 +16,6 @@ void publisher_state_changed(struct publisher *pub);
 /* The length of the whole state, as it was at most a second ago while changes follow one another.
  */
 size_t publisher_bytes(const struct publisher *pub);
-/* fn(arg) once every active proxy has this state, or settle_timeout has passed. */
-void publisher_settle(struct publisher *pub, const struct cluster_state *s, void (*fn)(void *arg),
-                      void *arg);
+/* fn(arg) once every active node of the scope has this state, or settle_timeout has passed. */
+void publisher_settle(struct publisher *pub, const struct cluster_state *s, enum settle_scope scope,
+                      void (*fn)(void *arg), void *arg);

@@ -22,7 +22,8 @@ struct peer {
     struct version sent; /* in the last message … */
     bool difference;     /* … which was one */
     bool deltas;         /* this run reads differences */
-    bool awaited;        /* by pusher_settle(): an active proxy */
+    bool active;         /* pusher_settle() waits for it … */
+    bool is_proxy;       /* … or for these alone */
     bool asking;         /* it is under way */
     bool gone;           /* out of the map while a message was under way */
     unsigned failures;   /* in a row, of this run of the peer */
@@ -33,6 +34,7 @@ struct peer {
 struct settling {
     struct settling *next;
     struct version version;
+    enum settle_scope scope;
     uint64_t deadline_ms;
     void (*fn)(void *arg);
     void *arg;
@@ -135,7 +137,8 @@ static struct peer *peer_new(struct pusher *ps, const struct node *n)
 /* A run that has just begun knows nothing, and what failed for the last one may work now. */
 static void peer_renew(struct peer *peer, const struct node *n)
 {
-    peer->awaited = n->role == NODE_PROXY && n->state == NODE_ACTIVE;
+    peer->active = n->state == NODE_ACTIVE;
+    peer->is_proxy = n->role == NODE_PROXY;
     if (strcmp(peer->boot, n->boot) == 0)
         return;
     free(peer->boot);
@@ -143,6 +146,7 @@ static void peer_renew(struct peer *peer, const struct node *n)
     peer->has = (struct version){0};
     peer->deltas = false;
     peer->failures = 0;
+    peer->failing = false;
     peer->retry_ms = 0;
 }
 
@@ -191,10 +195,16 @@ static void follow_map(struct pusher *ps, const struct smap *m)
 
 /* --- who waits to hear that all know ---------------------------------------------------------- */
 
-static bool all_proxies_have(const struct pusher *ps, struct version v)
+static bool is_awaited(const struct peer *peer, enum settle_scope scope)
+{
+    return peer->active && !peer->gone && !peer->failing &&
+           (peer->is_proxy || scope == SETTLE_NODES);
+}
+
+static bool all_have(const struct pusher *ps, const struct settling *w)
 {
     for (const struct peer *peer = ps->peers; peer != NULL; peer = peer->next) {
-        if (peer->awaited && !peer->gone && !peer->failing && is_older(peer->has, v))
+        if (is_awaited(peer, w->scope) && is_older(peer->has, w->version))
             return false;
     }
     return true;
@@ -203,19 +213,19 @@ static bool all_proxies_have(const struct pusher *ps, struct version v)
 static void settle_due(struct pusher *ps)
 {
     for (struct settling **at = &ps->settling; *at != NULL;) {
-        if (ps->closed || ps->now_ms >= (*at)->deadline_ms || all_proxies_have(ps, (*at)->version))
+        if (ps->closed || ps->now_ms >= (*at)->deadline_ms || all_have(ps, *at))
             settle(at);
         else
             at = &(*at)->next;
     }
 }
 
-void pusher_settle(struct pusher *ps, const struct cluster_state *s, uint64_t deadline_ms,
-                   void (*fn)(void *arg), void *arg)
+void pusher_settle(struct pusher *ps, const struct cluster_state *s, enum settle_scope scope,
+                   uint64_t deadline_ms, void (*fn)(void *arg), void *arg)
 {
     struct settling *w = xcalloc(1, sizeof *w);
     *w = (struct settling){
-        .version = version_of(s), .deadline_ms = deadline_ms, .fn = fn, .arg = arg};
+        .version = version_of(s), .scope = scope, .deadline_ms = deadline_ms, .fn = fn, .arg = arg};
     struct settling **end = &ps->settling;
     while (*end != NULL)
         end = &(*end)->next;
@@ -275,14 +285,12 @@ static void sent(void *arg, const struct push_reply *r, const struct error *err)
         note_no_match(peer);
     else
         note_behind(peer, r);
-    bool awaited = peer->awaited;
     _cleanup_state_ const struct cluster_state *s = ps->env.state(ps->env.ctx);
     if (peer->gone)
         peer_drop(ps, peer);
     else
         send_if_due(peer, s);
-    if (awaited)
-        settle_due(ps);
+    settle_due(ps);
 }
 
 static const struct cluster_state *begins_with(const struct peer *peer)

@@ -11,14 +11,15 @@
  * state than the difference begins with gets the whole at once; so does a node for which two
  * messages in a row have failed.
  *
- * N nodes: a new state costs O(N), a reply O(1) at a target, and O(proxies) at a proxy while
- * somebody waits in pusher_settle().
+ * N nodes: a new state costs O(N), a reply O(1), and O(N) while somebody waits in
+ * pusher_settle().
  *
  * Pure: the world comes in through the env, the time with pusher_tick().  All in one thread. */
 #pragma once
 
 #include "cluster/documents/push_body.h"
 #include "cluster/documents/state.h"
+#include "proxy/metastore/settle_scope.h"
 
 /* A rack that is lost, or a join storm, commits a hundred states while a message is under way. */
 enum { PUSH_HISTORY = 128 };
@@ -45,7 +46,7 @@ void pusher_free(struct pusher *ps);
 void pusher_publish(struct pusher *ps, uint64_t now_ms);
 /* At least every 50 ms. */
 void pusher_tick(struct pusher *ps, uint64_t now_ms);
-/* fn(arg) once every active proxy has this state or a later one, but for those that did not take
- * the last message (most are dead, and not given up yet); or at deadline_ms. */
-void pusher_settle(struct pusher *ps, const struct cluster_state *s, uint64_t deadline_ms,
-                   void (*fn)(void *arg), void *arg);
+/* fn(arg) once every active node of the scope has this state or a later one, but for those that did
+ * not take the last message (most are dead, and not given up yet); or at deadline_ms. */
+void pusher_settle(struct pusher *ps, const struct cluster_state *s, enum settle_scope scope,
+                   uint64_t deadline_ms, void (*fn)(void *arg), void *arg);

@@ -230,14 +230,14 @@ static void settled_is_when_every_active_proxy_has_it(void **unused)
     (void)unused;
     struct world w = {0};
     struct pusher *ps = pusher_in(&w);
-    pusher_settle(ps, w.state, 9000, count_settled, &w.settled);
+    pusher_settle(ps, w.state, SETTLE_PROXIES, 9000, count_settled, &w.settled);
     assert_int_equal(w.settled, 1); /* alone: at once */
     join_as(&w, "p2", "a");
     join_as(&w, "p3", "a");
     join_as(&w, "t1", "a");
     set_state(&w, "p3", NODE_UNREACHABLE);
     pusher_publish(ps, 1000);
-    pusher_settle(ps, w.state, 9000, count_settled, &w.settled);
+    pusher_settle(ps, w.state, SETTLE_PROXIES, 9000, count_settled, &w.settled);
     answer(&w, "t1", true);
     assert_int_equal(w.settled, 1);
     answer(&w, "p2", true);
@@ -245,10 +245,28 @@ static void settled_is_when_every_active_proxy_has_it(void **unused)
     set_state(&w, "p3", NODE_ACTIVE);
     pusher_publish(ps, 1001);
     answer(&w, "p2", true);
-    pusher_settle(ps, w.state, 9000, count_settled, &w.settled);
+    pusher_settle(ps, w.state, SETTLE_PROXIES, 9000, count_settled, &w.settled);
     assert_int_equal(w.settled, 2);
     answer(&w, "p3", false); /* it is not waited for until it answers again */
     assert_int_equal(w.settled, 3);
+    leave(&w, ps);
+}
+
+static void a_wider_scope_waits_for_active_targets(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_in(&w);
+    join_as(&w, "p2", "a");
+    join_as(&w, "t1", "a");
+    join_as(&w, "t2", "a");
+    set_state(&w, "t2", NODE_UNREACHABLE);
+    pusher_publish(ps, 1000);
+    pusher_settle(ps, w.state, SETTLE_NODES, 9000, count_settled, &w.settled);
+    answer(&w, "p2", true);
+    assert_int_equal(w.settled, 0);
+    answer(&w, "t1", true);
+    assert_int_equal(w.settled, 1);
     leave(&w, ps);
 }
 
@@ -259,12 +277,12 @@ static void settling_ends_at_its_deadline(void **unused)
     struct pusher *ps = pusher_in(&w);
     join_as(&w, "p2", "a");
     pusher_publish(ps, 1000);
-    pusher_settle(ps, w.state, 2000, count_settled, &w.settled);
+    pusher_settle(ps, w.state, SETTLE_PROXIES, 2000, count_settled, &w.settled);
     pusher_tick(ps, 1999);
     assert_int_equal(w.settled, 0);
     pusher_tick(ps, 2000);
     assert_int_equal(w.settled, 1);
-    pusher_settle(ps, w.state, 9000, count_settled, &w.settled);
+    pusher_settle(ps, w.state, SETTLE_PROXIES, 9000, count_settled, &w.settled);
     leave(&w, ps);
     assert_int_equal(w.settled, 2); /* nobody is left waiting */
 }
@@ -408,6 +426,7 @@ int main(void)
         cmocka_unit_test(a_node_that_stays_behind_does_not_spin),
         cmocka_unit_test(a_node_that_left_is_forgotten),
         cmocka_unit_test(settled_is_when_every_active_proxy_has_it),
+        cmocka_unit_test(a_wider_scope_waits_for_active_targets),
         cmocka_unit_test(settling_ends_at_its_deadline),
         cmocka_unit_test(all_have_it_in_the_end),
     };

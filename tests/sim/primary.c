@@ -195,12 +195,12 @@ static void env_publish(void *ctx, const struct cluster_state *s)
     proxy_put_in_force(ctx, s);
 }
 
-static void env_settle(void *ctx, void (*fn)(void *arg), void *arg)
+static void env_settle(void *ctx, enum settle_scope scope, void (*fn)(void *arg), void *arg)
 {
     struct proxy_sim *p = ctx;
     _cleanup_state_ const struct cluster_state *s = state_current(p->holder);
     if (p->is_primary)
-        pusher_settle(p->pusher, s, place_ms(p->w, p->place) + SETTLE_TIMEOUT, fn, arg);
+        pusher_settle(p->pusher, s, scope, place_ms(p->w, p->place) + SETTLE_TIMEOUT, fn, arg);
     else
         fn(arg);
 }
