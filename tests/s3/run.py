@@ -29,6 +29,7 @@ from s3_lib import NAMESPACE, S3, S3Cluster  # noqa: E402
 FILES = ("test_s3.py", "test_headers.py")
 RUN_SECONDS = 3600
 CREATE = [{"rights": ["create"]}]
+DAY = 4  # seconds that the tests of lifecycle rules take for a day
 
 CONFIGURATION = """[DEFAULT]
 host = {host}
@@ -47,7 +48,7 @@ access_key = {access}
 secret_key = {secret}
 api_name =
 tenant = none
-lc_debug_interval = 1
+lc_debug_interval = {day}
 rgw_restore_debug_interval = 1
 rgw_restore_processor_period = 1
 
@@ -118,7 +119,7 @@ def configuration(c):
     for role, user in users.items():
         identity, name = owner_of(c, user)
         text += USER.format(role=role, id=identity, name=name, access=user.access,
-                            secret=user.secret)
+                            secret=user.secret, day=DAY)
     return text + "".join(IAM.format(section=s) for s in ("iam", "iam root", "iam alt root"))
 
 
@@ -153,7 +154,14 @@ def results_of(report):
     return results
 
 
+def shorten_days(c):
+    for name, value in (("lifecycle_day", f"{DAY}s"), ("lifecycle_interval", "1s")):
+        c.call("PUT", "/v1/cluster",
+               {"action": "setconfig", "name": name, "value": value}).expect(200)
+
+
 def test_each_test_ends_as_its_list_says(c):
+    shorten_days(c)
     checkout = os.environ["DFC_S3TESTS"]
     lists = Lists(lines_of("allow"), lines_of("refused"))
     with tempfile.TemporaryDirectory() as directory:
@@ -173,4 +181,4 @@ def test_each_test_ends_as_its_list_says(c):
 if __name__ == "__main__":
     if "DFC_S3TESTS" not in os.environ:
         skip("DFC_S3TESTS does not name a checkout of ceph/s3-tests")
-    main(S3Cluster, targets=2)
+    main(S3Cluster, targets=2, args=["--target-arg=--uploads-sweep=1s"])
