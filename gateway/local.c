@@ -44,9 +44,10 @@ static void take_header(void *ctx, const char *name, const char *value)
     t->end = &h->next;
 }
 
-static bool is_read(const struct local *l)
+/* Are its bytes for the client?  Other operations than GetObject and HeadObject read headers. */
+static bool shows_reply(const struct local *l)
 {
-    return l->plan.method == HTTP_GET || l->plan.method == HTTP_HEAD;
+    return l->plan.method == HTTP_GET || l->s3->s3.op == S3_OP_HeadObject;
 }
 
 /* The owners have changed since this target was asked. */
@@ -72,7 +73,7 @@ static void replied(struct http_request *req, void *ctx, const struct error *fai
     http_reply_take_headers(req, take_header, &t);
     r.headers = t.first;
     const char *location = target_call_header(r.headers, "Location");
-    bool has_bytes = is_read(l) && failure == NULL && r.status >= 200 && r.status <= 299;
+    bool has_bytes = shows_reply(l) && failure == NULL && r.status >= 200 && r.status <= 299;
     if (!has_bytes)
         http_reply_drop(req);
     if (failure == NULL && r.status == 307 && location != NULL)

@@ -284,7 +284,7 @@ static int enter(struct upload *u, bool *quiet, json_t **reply, struct error *er
     if (u->state == UPLOAD_OPEN)
         u->state = UPLOAD_COMPLETING;
     else if (u->done != NULL)
-        *reply = json_incref(u->done);
+        *reply = json_deep_copy(u->done);
     else if (u->state == UPLOAD_COMPLETING)
         code = error_set(err, E_NOT_READY, "upload '%s' is being completed; ask again", u->id);
     else
@@ -354,7 +354,7 @@ static int put_object(const struct completion *c, const struct upload_plan *plan
 static void finish(struct upload *u, json_t *reply)
 {
     struct error err = ERROR_INIT;
-    if (upload_finish(u, json_incref(reply), &err) != 0)
+    if (upload_finish(u, json_deep_copy(reply), &err) != 0)
         log_warn("upload not closed", lstr("id", u->id), lerr(&err));
 }
 

@@ -198,9 +198,9 @@ static struct disk_op *next_op(struct part_write *w)
                             [STEP_SYNC_DIR] = w->dir_fd,
                             [STEP_RECORD] = -1,
                             [STEP_SYNC_LOG] = w->upload->log_fd};
-    static const char *const points[STEPS] = {[STEP_SYNC_BYTES] = "sync.part",
+    static const char *const points[STEPS] = {[STEP_SYNC_BYTES] = "upload.bytes",
                                               [STEP_SYNC_DIR] = "sync.directory",
-                                              [STEP_SYNC_LOG] = "sync.parts"};
+                                              [STEP_SYNC_LOG] = "upload.log"};
     w->op = (struct disk_op){.kind = w->step == STEP_RECORD ? DISK_CALL : DISK_FSYNC,
                              .fd = fds[w->step],
                              .call = run_record,

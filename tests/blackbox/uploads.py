@@ -192,6 +192,16 @@ def test_ids_that_are_refused(c):
     real.abort().expect(204)
 
 
+def test_metadata_leaves_room_for_the_tag(c):
+    name, body = "full-meta", b"a part"
+    full = {"Dfc-Meta-A": "x" * 2040}
+    c.call("POST", f"/v1/uploads/one/{name}", b"", headers=full).expect(400, "invalid_argument")
+    u = Upload(c, "one", name, headers={"Dfc-Meta-A": "x" * 1900})
+    u.part(1, body)
+    u.complete(list_of([body]))
+    equal(c.object("HEAD", "one", name).headers["Dfc-Md5"], tag_of([body]), "its tag")
+
+
 def test_conditions(c):
     for kind in ("one", "two"):
         old = c.put(kind, "cond", b"old").headers["ETag"]

@@ -147,7 +147,7 @@ def patiently_listed(c, kind, prefix):
 
 
 STEPS = [(die_in_begin, "upload.made"), (die_in_begin, "upload.begun"),
-         (die_in_part, "sync.part"), (die_in_part, "upload.record"), (die_in_part, "sync.parts"),
+         (die_in_part, "upload.bytes"), (die_in_part, "upload.record"), (die_in_part, "upload.log"),
          (die_in_completion, "upload.put"), (die_in_completion, "sync.object"),
          (die_in_completion, "sync.name"), (die_in_completion, "index.settle"),
          (die_in_completion, "upload.named"), (die_in_completion, "upload.done"),
