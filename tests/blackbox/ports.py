@@ -18,14 +18,19 @@ def is_free(port):
 
 class Ports:
     """A block of ports that is this test's alone: its lock ends with the process.  One in which
-    another program has a port is passed over."""
+    another program has a port is passed over.
 
-    FIRST, LAST, SIZE = 12000, 32000, 60
+    Of each 2000 ports the first half has blocks.  A port of S3 is 1000 above its block, where no
+    block is, and below 32768, where outgoing connections begin."""
+
+    FIRST, SIZE = 12000, 60
+    STEP, STEPS, S3 = 2000, 10, 1000
+    IN_STEP = S3 // SIZE
 
     def __init__(self):
         directory = os.path.join(tempfile.gettempdir(), f"dfc-test-ports-{os.getuid()}")
         os.makedirs(directory, exist_ok=True)
-        count = (self.LAST - self.FIRST) // self.SIZE
+        count = self.STEPS * self.IN_STEP
         for i in range(count):
             block = (os.getpid() + i) % count
             self.file = open(os.path.join(directory, str(block)), "w", encoding="ascii")
@@ -34,8 +39,10 @@ class Ports:
             except BlockingIOError:
                 self.file.close()
                 continue
-            self.base = self.FIRST + block * self.SIZE
-            if all(is_free(port) for port in range(self.base, self.base + self.SIZE)):
+            step, place = divmod(block, self.IN_STEP)
+            self.base = self.FIRST + step * self.STEP + place * self.SIZE
+            both = (self.base, self.base + self.S3)
+            if all(is_free(port + i) for port in both for i in range(self.SIZE)):
                 return
             self.file.close()
         raise OSError("no block of ports is free")
