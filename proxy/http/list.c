@@ -268,7 +268,7 @@ static void listing_step(void *arg)
 
 /* --- the start ------------------------------------------------------------------------------- */
 
-static int check_text(const char *text, const char *name, struct error *err)
+int list_check_text(const char *text, const char *name, struct error *err)
 {
     size_t len = strlen(text);
     if (len > TEXT_MAX || !utf8_valid(text, len))
@@ -281,9 +281,9 @@ static int check_request(const struct list_request *r, struct error *err)
 {
     int code;
     if ((code = bucket_name_check(r->bucket, err)) != 0 ||
-        (code = check_text(r->prefix, "prefix", err)) != 0 ||
-        (code = check_text(r->delimiter, "delimiter", err)) != 0 ||
-        (code = check_text(r->start_after, "start_after", err)) != 0)
+        (code = list_check_text(r->prefix, "prefix", err)) != 0 ||
+        (code = list_check_text(r->delimiter, "delimiter", err)) != 0 ||
+        (code = list_check_text(r->start_after, "start_after", err)) != 0)
         return code;
     if (r->limit < 1 || r->limit > LIST_LIMIT_MAX)
         return error_set(err, E_INVALID, "parameter 'limit' must be 1 to %d", LIST_LIMIT_MAX);

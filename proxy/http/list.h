@@ -27,6 +27,10 @@ struct list_request {
     ((struct list_request){        \
         .bucket = (name), .prefix = "", .delimiter = "", .start_after = "", .limit = 1000})
 
+/* A text that names begin with or are behind: of at most the bytes of a name.  E_INVALID says which
+ * parameter it is. */
+int list_check_text(const char *text, const char *name, struct error *err);
+
 /* Checks it and replies with the page, now or later, or calls done().  From a handler, or later
  * while the request waits; texts are copied. */
 void list_start(struct http_request *req, const struct list_request *r);

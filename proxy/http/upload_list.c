@@ -7,11 +7,11 @@
 #include "cluster/placement/upload_node.h"
 #include "common/mem.h"
 #include "common/parse.h"
+#include "proxy/http/list.h"
 #include "proxy/http/upload_merge.h"
 #include "proxy/primary/proxy.h"
 
 enum {
-    TEXT_MAX = 1024, /* bytes of prefix and after: as long as a name */
     ROW_TEXT_MAX =
         7 << 10, /* bytes of an upload as JSON: a name, each byte escaped, and the rest */
     PAGE_TEXT_MAX = 4 << 10, /* bytes of a page without its rows */
@@ -120,22 +120,13 @@ static void ask_all(void *arg)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-static int check_text(const char *text, const char *name, struct error *err)
-{
-    size_t len = strlen(text);
-    if (len > TEXT_MAX || !utf8_valid(text, len))
-        return error_set(err, E_INVALID, "parameter '%s' must be at most %d bytes of UTF-8", name,
-                         TEXT_MAX);
-    return 0;
-}
-
 static int check_request(const struct upload_list_request *r, struct error *err)
 {
     struct upload_id id;
     int code;
     if ((code = bucket_name_check(r->bucket, err)) != 0 ||
-        (code = check_text(r->prefix, "prefix", err)) != 0 ||
-        (code = check_text(r->after, "after", err)) != 0)
+        (code = list_check_text(r->prefix, "prefix", err)) != 0 ||
+        (code = list_check_text(r->after, "after", err)) != 0)
         return code;
     if (r->after_upload[0] != '\0' && upload_id_parse(r->after_upload, &id, err) != 0)
         return error_wrap(err, "parameter 'after_upload'");

@@ -235,6 +235,19 @@ int object_copier_call(struct object_copier *c, const struct http_call *call,
     return code != 0 ? code : sending_end(&s, err);
 }
 
+struct feeding {
+    struct bpipe *pipe;
+    bool refused; /* by who reads it */
+};
+
+static int take_into_pipe(void *ctx, const void *data, size_t len, struct error *err)
+{
+    struct feeding *f = ctx;
+    int code = bpipe_write(f->pipe, data, len, err);
+    f->refused = code != 0;
+    return code;
+}
+
 /* What the call says counts, unless it was our reading that failed. */
 int object_copier_stream(struct object_copier *c, struct http_call *call, copier_feed_fn *feed,
                          void *ctx, struct copier_reply *reply, struct error *err)
@@ -247,9 +260,9 @@ int object_copier_stream(struct object_copier *c, struct http_call *call, copier
     int code = sending_begin(&s, c, call, reply, err);
     if (code != 0)
         return code;
-    bool refused = false; /* by who reads it */
-    int read_code = feed(ctx, pipe, &refused, &ours);
-    if (refused)
+    struct feeding f = {.pipe = pipe};
+    int read_code = feed(ctx, take_into_pipe, &f, &ours);
+    if (f.refused)
         read_code = 0;
     bpipe_finish(pipe, read_code != 0 ? &ours : NULL);
     code = sending_end(&s, err);
@@ -285,34 +298,21 @@ static int send_whole(struct object_copier *c, const struct from *from, struct h
     return code != 0 ? code : object_copier_call(c, call, NULL, err);
 }
 
-struct feeding {
+struct object_feed {
     struct object_copier *copier;
     const struct from *from;
-    struct bpipe *pipe;
-    bool refused;
 };
 
-static int take_into_pipe(void *ctx, const void *data, size_t len, struct error *err)
+static int feed_object(void *ctx, ec_take_fn *take, void *take_ctx, struct error *err)
 {
-    struct feeding *f = ctx;
-    int code = bpipe_write(f->pipe, data, len, err);
-    f->refused = code != 0;
-    return code;
-}
-
-static int feed_object(void *ctx, struct bpipe *pipe, bool *refused, struct error *err)
-{
-    struct feeding *f = ctx;
-    f->pipe = pipe;
-    int code = each_piece(f->copier, f->from, take_into_pipe, f, err);
-    *refused = f->refused;
-    return code;
+    const struct object_feed *f = ctx;
+    return each_piece(f->copier, f->from, take, take_ctx, err);
 }
 
 static int send_stream(struct object_copier *c, const struct from *from, struct http_call *call,
                        struct error *err)
 {
-    struct feeding f = {.copier = c, .from = from};
+    struct object_feed f = {.copier = c, .from = from};
     call->upload_length = (int64_t)from->attr.size;
     return object_copier_stream(c, call, feed_object, &f, NULL, err);
 }

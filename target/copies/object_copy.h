@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "ec/read.h"
 #include "target/store/object.h"
 
 #define OBJECT_COPY_HEADER "Dfc-Copy"
@@ -47,7 +48,6 @@
 #define HIDDEN_ATTEMPT_HEADER "Dfc-Attempt"     /* … and which (hidden.h) */
 
 struct arena;
-struct bpipe;
 struct http_call;
 struct object_copier;
 struct target;
@@ -99,8 +99,8 @@ struct copier_reply {
 /* A call to another target, or this one, that ends with the copies; waiting.  reply: or NULL. */
 int object_copier_call(struct object_copier *c, const struct http_call *call,
                        struct copier_reply *reply, struct error *err);
-/* Writes the body to the pipe.  *refused: it failed, for the pipe takes no more. */
-typedef int copier_feed_fn(void *ctx, struct bpipe *pipe, bool *refused, struct error *err);
+/* Gives the body to take(), piece by piece, and ends where that fails. */
+typedef int copier_feed_fn(void *ctx, ec_take_fn *take, void *take_ctx, struct error *err);
 /* The same with call->upload_length bytes of feed(). */
 int object_copier_stream(struct object_copier *c, struct http_call *call, copier_feed_fn *feed,
                          void *ctx, struct copier_reply *reply, struct error *err);

@@ -7,11 +7,9 @@
 #include "cluster/members/location.h"
 #include "common/fault.h"
 #include "common/jsonx.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
 #include "target/copies/object_copy.h"
-#include "target/format/object_path.h"
 #include "target/node/header_lines.h"
 #include "target/node/target.h"
 #include "target/store/own_meta.h"
@@ -21,12 +19,10 @@ enum { PIECE = 256 << 10 };
 
 /* --- the bytes -------------------------------------------------------------------------------- */
 
-typedef int take_fn(void *ctx, const void *data, size_t len, struct error *err);
-
 struct reading {
     const struct completion *c;
     const struct part_table *table;
-    take_fn *take;
+    ec_take_fn *take;
     void *ctx;
     char *piece;
 };
@@ -49,7 +45,7 @@ static int read_part(const struct reading *r, const struct part *part, struct er
     return code;
 }
 
-static int read_all(const struct completion *c, const struct part_table *table, take_fn *take,
+static int read_all(const struct completion *c, const struct part_table *table, ec_take_fn *take,
                     void *ctx, struct error *err)
 {
     _cleanup_free_ char *piece = xmalloc(PIECE);
@@ -65,25 +61,12 @@ static int read_all(const struct completion *c, const struct part_table *table, 
 struct feeding {
     const struct completion *c;
     const struct part_table *table;
-    struct bpipe *pipe;
-    bool refused;
 };
 
-static int take_into_pipe(void *ctx, const void *data, size_t len, struct error *err)
+static int feed_parts(void *ctx, ec_take_fn *take, void *take_ctx, struct error *err)
 {
-    struct feeding *f = ctx;
-    int code = bpipe_write(f->pipe, data, len, err);
-    f->refused = code != 0;
-    return code;
-}
-
-static int feed_parts(void *ctx, struct bpipe *pipe, bool *refused, struct error *err)
-{
-    struct feeding *f = ctx;
-    f->pipe = pipe;
-    int code = read_all(f->c, f->table, take_into_pipe, f, err);
-    *refused = f->refused;
-    return code;
+    const struct feeding *f = ctx;
+    return read_all(f->c, f->table, take, take_ctx, err);
 }
 
 static bool is_sum(const char *line)
@@ -350,14 +333,6 @@ static int put_object(const struct completion *c, const struct upload_plan *plan
     return code;
 }
 
-/* The object is there: that its upload cannot be closed is no failure of the completion. */
-static void finish(struct upload *u, json_t *reply)
-{
-    struct error err = ERROR_INIT;
-    if (upload_finish(u, json_deep_copy(reply), &err) != 0)
-        log_warn("upload not closed", lstr("id", u->id), lerr(&err));
-}
-
 static int complete_parts(const struct completion *c, const struct part_table *table, bool quiet,
                           bool *is_known, json_t **reply, struct error *err)
 {
@@ -381,7 +356,7 @@ int upload_complete(const struct completion *c, json_t **reply, struct error *er
         part_table_clear(&table);
     }
     if (code == 0)
-        finish(c->upload, *reply);
+        upload_finish(c->upload, json_deep_copy(*reply)); /* each thread has its own */
     else
         leave(c->upload, is_known);
     return code;

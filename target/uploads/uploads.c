@@ -37,13 +37,22 @@ struct counting {
     uint64_t open;
 };
 
+static bool has_file(const struct mountpath *mp, const char *id, const char *file)
+{
+    _cleanup_free_ char *path = upload_dir_file(mp, id, file);
+    return access(path, F_OK) == 0;
+}
+
+/* Is it neither cut nor over? */
+static bool is_open(const struct mountpath *mp, const char *id)
+{
+    return has_file(mp, id, "about.json") && !has_file(mp, id, "done.json");
+}
+
 static bool count_open(void *ctx, const char *id)
 {
     struct counting *c = ctx;
-    _cleanup_free_ char *about = upload_dir_file(c->mp, id, "about.json");
-    _cleanup_free_ char *done = upload_dir_file(c->mp, id, "done.json");
-    bool is_cut = access(about, F_OK) != 0;
-    c->open += !is_cut && access(done, F_OK) != 0;
+    c->open += is_open(c->mp, id);
     return true;
 }
 
@@ -231,7 +240,8 @@ static int finish_after_crash(struct upload *u, struct error *err)
     const char *tag = attr_meta_find(&attr, ATTR_MD5);
     log_info("upload is completed after a crash", lstr("id", u->id), lstr("name", attr.name));
     snprintf(etag, sizeof etag, "\"%s\"", version_format(&attr.version, version));
-    return upload_finish(u, upload_reply(version, etag, attr.size, tag != NULL ? tag : ""), err);
+    upload_finish(u, upload_reply(version, etag, attr.size, tag != NULL ? tag : ""));
+    return 0;
 }
 
 static int load_from(struct upload *u, struct error *err)
@@ -400,8 +410,10 @@ int upload_abort(struct upload *u, struct error *err)
     pthread_mutex_unlock(&u->lock);
     if (code != 0)
         return code;
-    atomic_fetch_sub(&u->all->open, 1);
-    return mountpath_failed(u->mp, upload_dir_remove(u->mp, u->id, err));
+    code = mountpath_failed(u->mp, upload_dir_remove(u->mp, u->id, err));
+    if (!has_file(u->mp, u->id, "about.json"))
+        atomic_fetch_sub(&u->all->open, 1);
+    return code;
 }
 
 json_t *upload_reply(const char *version, const char *etag, uint64_t size, const char *tag)
@@ -412,15 +424,18 @@ json_t *upload_reply(const char *version, const char *etag, uint64_t size, const
     return reply;
 }
 
-int upload_finish(struct upload *u, json_t *reply, struct error *err)
+void upload_finish(struct upload *u, json_t *reply)
 {
+    struct error err = ERROR_INIT;
     pthread_mutex_lock(&u->lock);
     u->state = UPLOAD_OVER;
     u->file = NULL;
     u->done = reply;
     pthread_mutex_unlock(&u->lock);
-    atomic_fetch_sub(&u->all->open, 1);
-    return mountpath_failed(u->mp, upload_dir_finish(u->mp, u->id, reply, err));
+    if (mountpath_failed(u->mp, upload_dir_finish(u->mp, u->id, reply, &err)) != 0)
+        log_warn("upload not closed", lstr("id", u->id), lerr(&err));
+    if (has_file(u->mp, u->id, "done.json"))
+        atomic_fetch_sub(&u->all->open, 1);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -464,8 +479,7 @@ static bool list_one(void *ctx, const char *id)
     const struct listing *l = ctx;
     struct upload_id parsed;
     struct upload_about about;
-    _cleanup_free_ char *done = upload_dir_file(l->mp, id, "done.json");
-    if (upload_id_parse(id, &parsed, NULL) != 0 || access(done, F_OK) == 0 ||
+    if (upload_id_parse(id, &parsed, NULL) != 0 || !is_open(l->mp, id) ||
         upload_dir_read(l->mp, id, &about, NULL) != 0)
         return true;
     struct upload_row row = {.object = about.object, .time_ms = parsed.time_ms};

@@ -86,8 +86,9 @@ int upload_open_part(const struct upload *u, const struct part *part, int *fd, u
 void upload_close_part(const struct upload *u, int fd);
 /* Waits for the disk.  E_NOT_READY: it is being completed; E_NOT_FOUND: it is over. */
 int upload_abort(struct upload *u, struct error *err);
-/* It is completed, and `reply` says so; then its bytes go.  Waits for the disk. */
-int upload_finish(struct upload *u, json_t *reply, struct error *err);
+/* It is completed, and `reply`, which is taken, says so; then its bytes go.  Waits for the disk.
+ * The object is there: that the disk does not take this is logged, and no failure. */
+void upload_finish(struct upload *u, json_t *reply);
 /* {"version", "etag", "size", "tag"}: a new reference. */
 json_t *upload_reply(const char *version, const char *etag, uint64_t size, const char *tag);
 

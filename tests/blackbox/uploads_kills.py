@@ -272,6 +272,22 @@ def test_a_target_has_a_limit(c):
     restart(c, step.target)
 
 
+def test_an_upload_that_cannot_be_closed_counts_once(c):
+    """Its object is there, and a completion says so each time; the limit counts as before."""
+    for kind in ("one", "two"):
+        step = Step(c, kind, "unclosed")
+        restart(c, step.target, "--uploads-max=2", "--faults=upload.named=ENOSPC@1+")
+        step.begin()
+        step.send((1, 2, 3))
+        step.complete()
+        step.complete()
+        for _ in range(2):
+            upload = c.call("POST", f"/v1/uploads/{kind}/{step.name}", b"").expect(201)
+            Upload(c, kind, step.name, upload.json()["upload"]).abort().expect(204)
+        restart(c, step.target)
+        step.complete()
+
+
 def test_a_target_joins(c):
     """Parts stay where the upload began; the object goes to its leader of that moment."""
     steps = [Step(c, kind, "join") for kind in KINDS for _ in range(8)]
