@@ -52,11 +52,11 @@ def unmount(path):
 class Disk:
     """A file system of its own on a loop device, which is there as long as it is mounted."""
 
-    def __init__(self, kind):
+    def __init__(self, kind, *options):
         self.kind, self.path = kind, None
         self.image = tempfile.NamedTemporaryFile(prefix="dfc-disk-", dir="/dev/shm")
         self.image.truncate(IMAGE_BYTES)
-        run(*MAKE[kind], self.image.name)
+        run(*MAKE[kind], *options, self.image.name)
 
     def mount(self, path):
         self.path = path
