@@ -278,6 +278,53 @@ DFC_API int dfc_delete(struct dfc_client *client, const char *bucket, const char
 DFC_API int dfc_rename(struct dfc_client *client, const char *bucket, const char *object,
                        const char *new_name, struct dfc_error *err);
 
+/* ---- uploads in parts ----
+ *
+ *     dfc_upload_begin     -> the upload's id
+ *     dfc_upload_part      for each part, in any order, from any thread, again after a failure
+ *     dfc_upload_complete  the parts become the object; or dfc_upload_abort
+ *
+ * Parts have the numbers 1 to 10000 and at most 5 GiB; each but the last has at least 5 MiB.  The
+ * tag of a part is the MD5 of its bytes, in hexadecimal.  Readers see nothing before the
+ * completion.  The cluster removes an upload that is neither completed nor aborted after the
+ * target's parameter uploads_expire.  DFC_NOT_FOUND with the code "not_found": the upload was
+ * completed, aborted or removed, or the node that has it has left the cluster.
+ *
+ * All calls are repeated as a read is.  A repeated begin may leave an empty upload. */
+
+/* Of the options: content_type and meta.  *upload must be freed with dfc_free(). */
+DFC_API int dfc_upload_begin(struct dfc_client *client, const char *bucket, const char *object,
+                             const struct dfc_put_options *options, char **upload,
+                             struct dfc_error *err);
+/* Stores a part, in place of one that has its number.  Of the options: no_checksum and the
+ * progress.  Unless there is no_checksum, the reply's tag is compared with the bytes that were
+ * sent: DFC_CORRUPT.  *tag must be freed with dfc_free(); tag may be NULL. */
+DFC_API int dfc_upload_part(struct dfc_client *client, const char *bucket, const char *object,
+                            const char *upload, uint32_t number, const struct dfc_source *source,
+                            const struct dfc_put_options *options, char **tag,
+                            struct dfc_error *err);
+/* A page of the parts above the number `after`, by number.
+ * document: {"parts": [{"part", "tag", "size", "time"}], "more"} */
+DFC_API int dfc_upload_parts(struct dfc_client *client, const char *bucket, const char *object,
+                             const char *upload, uint32_t after, char **document,
+                             struct dfc_error *err);
+/* parts: a JSON list of {"part", "tag"}; numbers ascend.  Of the options: if_absent and if_match.
+ * *info has the size, version and etag of the object; info may be NULL.  A completion that is
+ * repeated within the target's parameter uploads_keep gets the first one's reply.  While it is at
+ * work, a repeated one fails with the code "not_ready". */
+DFC_API int dfc_upload_complete(struct dfc_client *client, const char *bucket, const char *object,
+                                const char *upload, const char *parts,
+                                const struct dfc_put_options *options,
+                                struct dfc_object_info **info, struct dfc_error *err);
+DFC_API int dfc_upload_abort(struct dfc_client *client, const char *bucket, const char *object,
+                             const char *upload, struct dfc_error *err);
+/* A page of a bucket's open uploads, by object, then by time: those of objects that begin with
+ * `prefix`, behind the object `after`, or behind its upload `after_upload`.  Each of the three
+ * may be NULL.  document: {"uploads": [{"object", "upload", "time"}], "more"} */
+DFC_API int dfc_upload_list(struct dfc_client *client, const char *bucket, const char *prefix,
+                            const char *after, const char *after_upload, char **document,
+                            struct dfc_error *err);
+
 /* ---- lists ---- */
 
 struct dfc_list_options {

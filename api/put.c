@@ -7,6 +7,7 @@
 #include "api/call.h"
 #include "api/failure.h"
 #include "api/info.h"
+#include "api/put_headers.h"
 #include "api/uri.h"
 #include "common/checksum.h"
 #include "common/mem.h"
@@ -29,38 +30,11 @@ static int put_checksum(struct call *call, struct dfc_error *err)
     return call_header(call, err, "Dfc-Checksum-Value", hex);
 }
 
-static bool is_token(const char *text)
-{
-    return text[0] != '\0' && text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
-                                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                                "!#$%&'*+-.^_`|~")] == '\0';
-}
-
-static int put_meta(struct call *call, const struct dfc_put_options *o, struct dfc_error *err)
-{
-    for (size_t i = 0; i < o->meta_count; i++) {
-        if (!is_token(o->meta[i].name))
-            return failure_set(err, DFC_INVALID, E_INVALID, "'%s' is not a name for metadata",
-                               o->meta[i].name);
-        _cleanup_free_ char *name = xprintf("Dfc-Meta-%s", o->meta[i].name);
-        int rc = call_header(call, err, name, o->meta[i].value);
-        if (rc != DFC_OK)
-            return rc;
-    }
-    return DFC_OK;
-}
-
 static int put_headers(struct call *call, const struct dfc_put_options *o, struct dfc_error *err)
 {
-    int rc = DFC_OK;
-    if (o->content_type != NULL)
-        rc = call_header(call, err, "Content-Type", o->content_type);
-    if (rc == DFC_OK && o->if_absent)
-        rc = call_header(call, err, "If-None-Match", "*");
-    if (rc == DFC_OK && o->if_match != NULL)
-        rc = call_header(call, err, "If-Match", o->if_match);
+    int rc = put_describe(call, o, err);
     if (rc == DFC_OK)
-        rc = put_meta(call, o, err);
+        rc = put_conditions(call, o, err);
     if (rc == DFC_OK && !o->no_checksum)
         rc = put_checksum(call, err);
     return rc;

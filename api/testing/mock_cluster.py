@@ -24,6 +24,7 @@ A step of a plan applies to the first request that matches (`at`: proxy or targe
              replaced by those bytes afterwards
     hold     send only `bytes` bytes of the body, then nothing until the mock is closed
     corrupt  flip a bit of the body
+    damage   store an upload's part with a flipped bit
     stall    wait `seconds` before the reply (the wait ends early when the mock is closed)
     garbage  reply with a body that is not JSON
 """
@@ -37,16 +38,11 @@ import threading
 import urllib.parse
 
 import mock_auth
-from mock_objects import Object
+import mock_uploads
+from mock_objects import Failure, Object
 
 
-class Failure(Exception):
-    def __init__(self, status, code, message, headers=None):
-        super().__init__(message)
-        self.status, self.code, self.message, self.headers = status, code, message, headers or {}
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
+class Handler(mock_uploads.Calls, http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     invited = False
 
@@ -242,6 +238,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         rest = urllib.parse.unquote(words[4]) if len(words) > 4 else ""
         if noun == "objects" and rest:
             self.object_call(first, rest)
+        elif noun == "uploads" and rest:
+            self.upload_call(first, rest)
+        elif noun == "uploads":
+            self.upload_list(first)
         elif noun == "objects":
             self.list_call(first)
         elif noun == "buckets":
@@ -343,17 +343,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
                              "next": last if more else "",
                              "incomplete": self.query.get("partial") == "true"})
 
+    def redirect(self, key):
+        if not self.invited and self.command in ("PUT", "POST"):
+            self.body = self.read_body()
+        self.note(self.body)
+        joint = "&" if "?" in self.path else "?"
+        proof = "&dfca=" + mock_auth.PROOF if self.mock.auth.secrets else ""
+        location = "http://%s:%d%s%sdfcb=7&dfcv=1.1%s" % (
+            "127.0.0.1", self.mock.owner(key), self.path, joint, proof)
+        self.send(307, b"", {"Location": location})
+
     def object_call(self, bucket, key):
         if self.server.role == "proxy":
-            if not self.invited and self.command == "PUT":
-                self.body = self.read_body()
-            self.note(self.body)
-            joint = "&" if "?" in self.path else "?"
-            owner = self.mock.owner(key)
-            proof = "&dfca=" + mock_auth.PROOF if self.mock.auth.secrets else ""
-            location = "http://%s:%d%s%sdfcb=7&dfcv=1.1%s" % (
-                "127.0.0.1", owner, self.path, joint, proof)
-            self.send(307, b"", {"Location": location})
+            self.redirect(key)
             return
         objects = self.bucket(bucket)[1]
         if self.command == "PUT":
@@ -497,6 +499,7 @@ class MockCluster:
         self.page_limit = 10000
         self.summaries = []  # what a target says of itself, whichever is asked; the last one stays
         self.shown = {}  # what a target says of a part of itself: {"stats": document}
+        self.uploads = mock_uploads.Uploads()  # None: a release without them
         self.job_end = "finished"
         self.job_warnings = []
         self.job_pace = 1  # states that a job advances by when it is looked at

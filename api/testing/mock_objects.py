@@ -18,6 +18,12 @@ except OSError:
         return {"type": "sha256", "value": hashlib.sha256(data).hexdigest()}
 
 
+class Failure(Exception):
+    def __init__(self, status, code, message, headers=None):
+        super().__init__(message)
+        self.status, self.code, self.message, self.headers = status, code, message, headers or {}
+
+
 class Object:
     counter = 0
 
