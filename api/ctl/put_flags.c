@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/ctl/upload/upload.h"
 #include "common/mem.h"
 
 void put_flags_done(struct put_flags *f)
@@ -12,6 +13,14 @@ void put_flags_done(struct put_flags *f)
         free(f->names[i]);
     free(f->names);
     free(f->meta);
+}
+
+int part_size_of(const struct ctl *ctl, const struct args *a, uint64_t *size)
+{
+    *size = a->given[F_part_size] ? a->number[F_part_size] : UPLOAD_PART_BYTES;
+    if (*size == 0 || (*size >= UPLOAD_PART_LEAST && *size <= UPLOAD_PART_MOST))
+        return EXIT_OK;
+    return ctl_usage(ctl, "--part-size must be 5MiB to 5GiB, or 0 for no parts");
 }
 
 int put_flags_read(const struct ctl *ctl, const struct args *a, struct put_flags *f)
@@ -26,6 +35,9 @@ int put_flags_read(const struct ctl *ctl, const struct args *a, struct put_flags
         .if_match = a->text[F_if_match],
         .no_checksum = a->given[F_no_checksum],
     };
+    int code = part_size_of(ctl, a, &f->part_size);
+    if (code != EXIT_OK)
+        return code;
     for (size_t i = 0; i < n; i++) {
         const char *text = a->list[F_meta][i];
         const char *equals = strchr(text, '=');

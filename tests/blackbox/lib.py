@@ -509,10 +509,10 @@ class Cluster:
 
     def dfcctl(self, *args, env=None, **options):
         """Runs dfcctl against this cluster; returns the CompletedProcess."""
-        options.setdefault("text", True)
+        options = {"text": True, "timeout": WAIT_SECONDS, **options}
         return subprocess.run([os.path.join(BUILD, "dfcctl"), *map(str, args)],
                               env={**self.dfcctl_environment(), **(env or {})},
-                              capture_output=True, check=False, timeout=WAIT_SECONDS, **options)
+                              capture_output=True, check=False, **options)
 
     # The end.
 

@@ -11,6 +11,7 @@
 #include "api/ctl/put_flags.h"
 #include "api/ctl/tally.h"
 #include "api/ctl/files/walk.h"
+#include "api/ctl/upload/upload.h"
 #include "api/ctl/workers.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
@@ -32,36 +33,49 @@ static ptrdiff_t read_stdin(void *context, void *to, size_t room)
     }
 }
 
-static int store(struct ctl *ctl, const char *source, const char *bucket, const char *key,
-                 const struct dfc_put_options *options, struct dfc_object_info **info,
+static int store(const struct upload_order *o, uint64_t *resumed, struct dfc_object_info **info,
                  struct dfc_error *err)
 {
     static const struct dfc_source piped = {.read = read_stdin, .size = -1};
     struct stat st;
-    if (strcmp(source, "-") != 0)
-        return dfc_put_file(ctl->client, bucket, key, source, options, info, err);
+    if (strcmp(o->path, "-") != 0)
+        return upload_file(o, resumed, info, err);
+    struct dfc_put_options options = *o->options;
+    options.progress = progress_part_moved;
+    options.progress_context = o->progress;
     if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode))
-        return dfc_put_fd(ctl->client, bucket, key, STDIN_FILENO, options, info, err);
-    return dfc_put_source(ctl->client, bucket, key, &piped, options, info, err);
+        return dfc_put_fd(o->client, o->bucket, o->key, STDIN_FILENO, &options, info, err);
+    return dfc_put_source(o->client, o->bucket, o->key, &piped, &options, info, err);
 }
 
-static void print_stored(struct ctl *ctl, const char *bucket, const char *key,
-                         const struct dfc_object_info *info)
+static void print_json(struct ctl *ctl, const struct upload_order *o,
+                       const struct dfc_object_info *info, uint64_t resumed)
 {
-    char size[24];
-    if (!ctl->json) {
-        ctl_say(ctl, "%s/%s  %s", bucket, key, ctl_size(ctl, info->size, size));
-        return;
-    }
-    ctl_print_json(ctl, json_pack("{s:s, s:s, s:I, s:s, s:s, s:{s:s, s:s}}", "bucket", bucket,
-                                  "name", key, "size", (json_int_t)info->size, "version",
-                                  info->version, "etag", info->etag, "checksum", "type",
-                                  info->checksum_type, "value", info->checksum));
+    ctl_print_json(ctl,
+                   json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:{s:s, s:s}}", "bucket", o->bucket,
+                             "name", o->key, "size", (json_int_t)info->size, "resumed",
+                             (json_int_t)resumed, "version", info->version, "etag", info->etag,
+                             "checksum", "type", info->checksum_type, "value", info->checksum));
 }
 
-static int put_one(struct ctl *ctl, const char *source, const struct object_name *to,
+static void print_stored(struct ctl *ctl, const struct upload_order *o,
+                         const struct dfc_object_info *info, uint64_t resumed)
+{
+    char size[24], had[24];
+    if (ctl->json)
+        print_json(ctl, o, info, resumed);
+    else if (resumed > 0)
+        ctl_say(ctl, "%s/%s  %s, %s of them sent by an earlier run", o->bucket, o->key,
+                ctl_size(ctl, info->size, size), ctl_size(ctl, resumed, had));
+    else
+        ctl_say(ctl, "%s/%s  %s", o->bucket, o->key, ctl_size(ctl, info->size, size));
+}
+
+static int put_one(struct ctl *ctl, const struct args *args, const struct object_name *to,
                    const struct put_flags *f)
 {
+    const char *source = args->words[0];
+    uint64_t resumed = 0;
     struct dfc_error err;
     _cleanup_(dfc_object_info_freep)
     struct dfc_object_info *info = NULL;
@@ -72,17 +86,22 @@ static int put_one(struct ctl *ctl, const char *source, const struct object_name
         buf_puts(&key, name_base(source));
     struct progress *bar = progress_new(ctl, "put");
     struct progress_part part = {.all = bar, .alone = true};
-    struct dfc_put_options options = f->options;
-    options.progress = progress_part_moved;
-    options.progress_context = &part;
-    int rc = store(ctl, source, to->bucket, buf_str(&key), &options, &info, &err);
+    const struct upload_order order = {.client = ctl->client,
+                                       .path = source,
+                                       .bucket = to->bucket,
+                                       .key = buf_str(&key),
+                                       .options = &f->options,
+                                       .progress = &part,
+                                       .part_size = f->part_size,
+                                       .parallel = parallel_of(args)};
+    int rc = store(&order, &resumed, &info, &err);
     progress_free(bar);
     if (rc == DFC_OK) {
-        print_stored(ctl, to->bucket, buf_str(&key), info);
+        print_stored(ctl, &order, info, resumed);
         return EXIT_OK;
     }
-    _cleanup_free_ char *what = xprintf("put '%s/%s'", to->bucket, buf_str(&key));
-    if (options.if_absent && err.result == DFC_PRECONDITION)
+    _cleanup_free_ char *what = xprintf("put '%s/%s'", to->bucket, order.key);
+    if (f->options.if_absent && err.result == DFC_PRECONDITION)
         snprintf(err.message, sizeof err.message, "the object exists already");
     return ctl_fail(ctl, &err, what);
 }
@@ -110,19 +129,24 @@ static void put_item_run(void *context, void *arg)
 {
     struct put_many *m = context;
     struct put_item *item = arg;
+    uint64_t resumed;
     struct dfc_error err;
     _cleanup_(dfc_object_info_freep)
     struct dfc_object_info *info = NULL;
     struct progress_part part = {.all = m->bar};
-    struct dfc_put_options options = m->flags->options;
-    options.progress = progress_part_moved;
-    options.progress_context = &part;
+    const struct upload_order order = {.client = m->ctl->client,
+                                       .path = item->path,
+                                       .bucket = m->to->bucket,
+                                       .key = item->key,
+                                       .options = &m->flags->options,
+                                       .progress = &part,
+                                       .part_size = m->flags->part_size,
+                                       .parallel = 1};
     if (tally_hopeless(m->tally))
         tally_skip(m->tally);
-    else if (dfc_put_file(m->ctl->client, m->to->bucket, item->key, item->path, &options, &info,
-                          &err) == DFC_OK)
+    else if (upload_file(&order, &resumed, &info, &err) == DFC_OK)
         tally_done(m->tally, info->size);
-    else if (options.if_absent && err.result == DFC_PRECONDITION)
+    else if (m->flags->options.if_absent && err.result == DFC_PRECONDITION)
         tally_kept(m->tally);
     else
         tally_fail(m->tally, item->path, &err);
@@ -217,5 +241,5 @@ int object_put(struct ctl *ctl, const struct args *args)
     if (sources > 1 && !prefix)
         return ctl_usage(ctl, "several sources need a BUCKET or a KEY that ends with /, not '%s'",
                          to.key);
-    return one ? put_one(ctl, source, &to, &f) : put_all(ctl, args, sources, &to, &f);
+    return one ? put_one(ctl, args, &to, &f) : put_all(ctl, args, sources, &to, &f);
 }

@@ -14,6 +14,7 @@
 #include "api/ctl/interrupt.h"
 #include "api/ctl/names/glob.h"
 #include "api/ctl/parallel.h"
+#include "api/ctl/put_flags.h"
 #include "api/ctl/sync/side.h"
 #include "api/ctl/sync/transfer.h"
 #include "api/ctl/tally.h"
@@ -70,8 +71,7 @@ static void item_do(struct sync *s, const struct sync_item *item)
         return;
     }
     if (rc == DFC_OK && !s->args->given[F_dry_run])
-        rc = sync_send(s->ctl->client, &s->from, &s->to, &item->entry, progress_part_moved, &part,
-                       &err);
+        rc = sync_send(s->ctl->client, &s->from, &s->to, &item->entry, &part, &err);
     if (rc != DFC_OK) {
         tally_fail(s->tally, item->entry.name, &err);
         return;
@@ -324,7 +324,9 @@ static int confirm(struct sync *s)
 int object_sync(struct ctl *ctl, const struct args *args)
 {
     struct sync s = {.ctl = ctl, .args = args, .from.root = -1, .to.root = -1};
-    int code = end_parse(ctl, args->words[0], &s.from);
+    int code = part_size_of(ctl, args, &s.from.part_size);
+    if (code == EXIT_OK)
+        code = end_parse(ctl, args->words[0], &s.from);
     if (code == EXIT_OK)
         code = end_parse(ctl, args->words[1], &s.to);
     if (code == EXIT_OK)

@@ -9,6 +9,7 @@
 #include "api/ctl/copy_object.h"
 #include "api/ctl/files/fetch.h"
 #include "api/ctl/files/landing.h"
+#include "api/ctl/upload/upload.h"
 #include "common/checksum.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
@@ -79,8 +80,7 @@ static int fetch(struct dfc_client *client, const struct sync_end *from, const s
 }
 
 static int store(struct dfc_client *client, const struct sync_end *from, const struct sync_end *to,
-                 const struct sync_entry *entry, const struct dfc_put_options *options,
-                 struct dfc_error *err)
+                 const struct sync_entry *entry, struct progress_part *part, struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
     _cleanup_free_ char *path = xprintf("%s/%s", from->path, entry->name);
@@ -89,25 +89,36 @@ static int store(struct dfc_client *client, const struct sync_end *from, const s
         error_set(&e, E_NAME, "the name is not UTF-8");
         return fail(err, &e);
     }
-    return dfc_put_file(client, to->name.bucket, key, path, options, NULL, err);
+    static const struct dfc_put_options options;
+    const struct upload_order order = {.client = client,
+                                       .path = path,
+                                       .bucket = to->name.bucket,
+                                       .key = key,
+                                       .options = &options,
+                                       .progress = part,
+                                       .part_size = from->part_size,
+                                       .parallel = 1};
+    struct dfc_object_info *info = NULL;
+    uint64_t resumed;
+    int rc = upload_file(&order, &resumed, &info, err);
+    dfc_object_info_free(info);
+    return rc;
 }
 
 int sync_send(struct dfc_client *client, const struct sync_end *from, const struct sync_end *to,
-              const struct sync_entry *entry, dfc_progress *progress, void *progress_context,
-              struct dfc_error *err)
+              const struct sync_entry *entry, struct progress_part *part, struct dfc_error *err)
 {
-    const struct dfc_get_options get = {.progress = progress, .progress_context = progress_context};
-    const struct dfc_put_options put = {.progress = progress, .progress_context = progress_context};
+    const struct dfc_get_options get = {.progress = progress_part_moved, .progress_context = part};
     if (to->path != NULL)
         return fetch(client, from, to, entry, &get, err);
     if (from->path != NULL)
-        return store(client, from, to, entry, &put, err);
+        return store(client, from, to, entry, part, err);
     uint64_t bytes;
     _cleanup_free_ char *key = key_of(from, entry->name);
     _cleanup_free_ char *new_key = key_of(to, entry->name);
     const struct object_name source = {from->name.bucket, key};
     const struct object_name copy = {to->name.bucket, new_key};
-    return copy_object(client, &source, &copy, progress, progress_context, &bytes, err);
+    return copy_object(client, &source, &copy, progress_part_moved, part, &bytes, err);
 }
 
 /* ---- removing ---- */
