@@ -24,6 +24,7 @@
 #include "net/http/visitor.h"
 #include "target/listeners.h"
 #include "target/archive/archives.h"
+#include "target/archive/unpackers.h"
 #include "target/archive/batch.h"
 #include "target/cold/back.h"
 #include "target/cold/cold.h"
@@ -426,6 +427,8 @@ static int start_jobs(struct target *t, struct error *err)
         code = back_new(t, &t->back, err);
     if (code == 0)
         code = batches_new(t, &t->batches, err);
+    if (code == 0)
+        code = unpackers_new(t, &t->unpackers, err);
     t->fresh = cold_fresh_new(t);
     t->archives = archives_new(t);
     if (code == 0)
@@ -479,6 +482,13 @@ static void free_uploads(struct target *t)
     upload_sweep_free(t->upload_sweep);
 }
 
+static void stop_archives(struct target *t)
+{
+    archives_stop(t->archives);
+    unpackers_stop(t->unpackers);
+    batches_stop(t->batches);
+}
+
 static void stop_backends(struct target *t)
 {
     if (t->cold != NULL)
@@ -505,8 +515,7 @@ void target_free(struct target *t)
     stop_backends(t);
     copies_stop(t->copies);
     ec_stop(t->ec);
-    archives_stop(t->archives);
-    batches_stop(t->batches);
+    stop_archives(t);
     target_listeners_free(t);
     if (t->state_sync != NULL) /* a worker may still take a state: who is told of it goes now */
         state_sync_quiet(t->state_sync);
@@ -518,6 +527,7 @@ void target_free(struct target *t)
     pool_free(t->handers);
     cold_free(t->cold);
     archives_free(t->archives);
+    unpackers_free(t->unpackers);
     batches_free(t->batches);
     ec_free(t->ec);
     sweeper_free(t->sweeper); /* it asks for marks */

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "common/mem.h"
+#include "sort/archive/gunzip.h"
 
 #define BLOCK 65536
 
@@ -34,7 +35,9 @@ struct unarchiver {
     size_t data_len;
     uint64_t data_at; /* in the member: where data begins; a hole is before it */
     bool compressed;
-    struct error failed; /* of the source, or of a limit */
+    struct gunzip *gunzip; /* what libarchive gets comes out of it; NULL: it gets the source */
+    struct error failed;   /* of the source, or of a limit */
+    size_t first;          /* bytes in the block that were read to see what they are */
     unsigned char block[BLOCK];
 };
 
@@ -69,16 +72,38 @@ static int failure(struct unarchiver *u, struct error *err)
 
 /* --- callbacks -------------------------------------------------------------------------------- */
 
+static ssize_t read_source(void *ctx, void *to, size_t max, struct error *err)
+{
+    struct unarchiver *u = ctx;
+    ssize_t n = u->source.read(u->source.ctx, to, max, err);
+    if (n > 0) {
+        u->at += (uint64_t)n;
+        u->taken += (uint64_t)n;
+    }
+    return n;
+}
+
+static ssize_t read_gunzip(struct unarchiver *u, struct error *err)
+{
+    ssize_t n = gunzip_read(u->gunzip, u->block, BLOCK, err);
+    if (n == E_SHARD_CORRUPT)
+        error_wrap(err, "%s", u->source.what);
+    return n;
+}
+
 static la_ssize_t read_more(struct archive *a, void *ctx, const void **data)
 {
     struct unarchiver *u = ctx;
-    ssize_t n = u->source.read(u->source.ctx, u->block, BLOCK, &u->failed);
+    ssize_t n = (ssize_t)u->first;
+    u->first = 0;
+    if (u->gunzip != NULL)
+        n = read_gunzip(u, &u->failed);
+    else if (n == 0)
+        n = read_source(u, u->block, BLOCK, &u->failed);
     if (n < 0) {
         archive_set_error(a, EIO, "the source failed");
         return -1;
     }
-    u->at += (uint64_t)n;
-    u->taken += (uint64_t)n;
     *data = u->block;
     return n;
 }
@@ -111,9 +136,9 @@ static const struct {
 };
 
 static int (*const filters[])(struct archive *) = {
-    archive_read_support_filter_gzip, archive_read_support_filter_bzip2,
-    archive_read_support_filter_xz,   archive_read_support_filter_zstd,
-    archive_read_support_filter_lz4,
+    archive_read_support_filter_gzip, /* within another one: so that it is refused */
+    archive_read_support_filter_bzip2, archive_read_support_filter_xz,
+    archive_read_support_filter_zstd,  archive_read_support_filter_lz4,
 };
 
 static bool prepare(struct unarchiver *u)
@@ -126,19 +151,36 @@ static bool prepare(struct unarchiver *u)
     for (size_t i = 0; u->limits.compressed && i < sizeof filters / sizeof *filters; i++)
         fine = fine && filters[i](u->archive) == ARCHIVE_OK;
     fine = fine && archive_read_set_read_callback(u->archive, read_more) == ARCHIVE_OK;
-    if (u->source.seek != NULL)
+    if (u->source.seek != NULL && u->gunzip == NULL)
         fine = fine && archive_read_set_seek_callback(u->archive, seek_to) == ARCHIVE_OK;
     return fine && archive_read_set_callback_data(u->archive, u) == ARCHIVE_OK;
 }
 
+/* The first bytes say whether it is gzip. */
+static int look(struct unarchiver *u, struct error *err)
+{
+    ssize_t n = read_source(u, u->block, BLOCK, err);
+    if (n < 0)
+        return (int)n;
+    u->first = (size_t)n;
+    if (!u->limits.compressed || !gunzip_knows(u->block, u->first))
+        return 0;
+    u->gunzip = gunzip_new(read_source, u, u->block, u->first);
+    u->first = 0;
+    return 0;
+}
+
 static int open_archive(struct unarchiver *u, struct error *err)
 {
+    int rc = look(u, err);
+    if (rc != 0)
+        return rc;
     if (!prepare(u))
         return refuse(u, E_INTERNAL, archive_error_string(u->archive), err);
     if (archive_read_open1(u->archive) != ARCHIVE_OK)
         return failure(u, err);
     /* The source itself counts as one. */
-    int count = archive_filter_count(u->archive);
+    int count = archive_filter_count(u->archive) + (u->gunzip != NULL);
     if (count > 2)
         return refuse(u, E_SHARD_UNSUPPORTED, "it is compressed more than once", err);
     u->compressed = count == 2;
@@ -170,6 +212,7 @@ void unarchiver_free(struct unarchiver *u)
         return;
     if (u->archive != NULL)
         archive_read_free(u->archive);
+    gunzip_free(u->gunzip);
     if (u->utf8 != (locale_t)0)
         freelocale(u->utf8);
     free(u);
@@ -265,6 +308,19 @@ static int pass_over(struct unarchiver *u, struct error *err)
     return 0;
 }
 
+/* Behind the last member stand the checksum, and what no member has. */
+static int drain(struct unarchiver *u, struct error *err)
+{
+    ssize_t n = 0;
+    while (u->gunzip != NULL && (n = read_gunzip(u, err)) > 0) {
+        u->made += (uint64_t)n;
+        int rc = check_made(u, err);
+        if (rc != 0)
+            return rc;
+    }
+    return (int)n;
+}
+
 static int next_member(struct unarchiver *u, struct error *err)
 {
     struct archive_entry *e = NULL;
@@ -273,7 +329,7 @@ static int next_member(struct unarchiver *u, struct error *err)
         return rc;
     int state = archive_read_next_header(u->archive, &e);
     if (state == ARCHIVE_EOF)
-        return 0;
+        return drain(u, err);
     if (state != ARCHIVE_OK)
         return failure(u, err);
     if (u->members == u->limits.members)

@@ -309,6 +309,20 @@ static void test_refused_files(void **state)
            "checksum of a length");
 }
 
+/* Behind the last member of gzip zeros may stand, and nothing else. */
+static void test_padded_gzip(void **state)
+{
+    (void)state;
+    static const char empty[] = "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
+    char file[10240] = {0};
+    memcpy(file, empty, sizeof empty - 1);
+    expect_decode(".tgz", file, sizeof file, 0, "");
+    memcpy(file + 512, empty, sizeof empty - 1);
+    expect_decode(".tgz", file, sizeof file, 0, "");
+    memcpy(file + 512, "rest", 4);
+    expect_decode(".tgz", file, sizeof file, E_SHARD_CORRUPT, "beginning of a gzip member");
+}
+
 /* --- zip -------------------------------------------------------------------------------------- */
 
 static void test_dos_times(void **state)
@@ -514,6 +528,7 @@ int main(void)
         cmocka_unit_test(test_empty_files),
         cmocka_unit_test(test_refused_members),
         cmocka_unit_test(test_refused_files),
+        cmocka_unit_test(test_padded_gzip),
         cmocka_unit_test(test_dos_times),
         cmocka_unit_test(test_many_entries),
         cmocka_unit_test(test_contents_spill),

@@ -18,6 +18,7 @@ struct gunzip {
     struct inflate_state state;
     unsigned char *out;
     bool between; /* members: nothing of the next one has been read */
+    bool begun;   /* the first one has been read */
 };
 
 static const char *complaint(int rc)
@@ -58,9 +59,19 @@ static int gunzip_step(struct gunzip *g, struct sink tar, size_t *made, struct e
         return inflow_corrupt(&g->in, complaint(rc), err);
     if (had > 0)
         g->between = false;
-    if (s->block_state == ISAL_BLOCK_FINISH)
+    if (s->block_state == ISAL_BLOCK_FINISH) {
         member_begin(g);
+        g->begun = true;
+    }
     return *made > 0 ? tar.write(tar.ctx, g->out, *made, err) : 0;
+}
+
+/* Zeros behind a member: bsdtar fills the last block of what it writes to a pipe, and gzip, too,
+ * passes over them. */
+static void skip_padding(struct gunzip *g)
+{
+    while (g->between && g->begun && inflow_left(&g->in) > 0 && *inflow_data(&g->in) == 0)
+        g->in.at++;
 }
 
 static int gunzip_all(struct gunzip *g, struct sink tar, struct error *err)
@@ -70,6 +81,9 @@ static int gunzip_all(struct gunzip *g, struct sink tar, struct error *err)
         bool ended = inflow_left(&g->in) == 0;
         if (rc != 0 || (ended && g->between))
             return rc;
+        skip_padding(g);
+        if (!ended && inflow_left(&g->in) == 0)
+            continue;
         size_t made = 0;
         rc = gunzip_step(g, tar, &made, err);
         if (rc == 0 && ended && made == 0 && !g->between)

@@ -81,7 +81,7 @@ static int grow(void *ctx, uint64_t bytes, struct error *err)
     struct making *m = ctx;
     if (atomic_load(&m->archives->stops))
         return error_set(err, E_NOT_READY, "the target stops");
-    return shard_index_grow(m->archives->index, m->shard, bytes, err);
+    return bytes > 0 ? shard_index_grow(m->archives->index, m->shard, bytes, err) : 0;
 }
 
 /* Closes what it had; the memory is the caller's. */

@@ -29,12 +29,14 @@ static void put_name(struct buf *out, const struct member_place *m)
     }
 }
 
-static void put_member(struct buf *out, const struct member_place *m)
+static void put_member(struct buf *out, const struct member_place *m, bool packed)
 {
     put_name(out, m);
-    buf_printf(out, "\",\"type\":\"%s\",\"size\":%llu,\"offset\":%llu,\"modified\":%lld}",
-               member_kind_name(m->kind), (unsigned long long)m->size,
-               (unsigned long long)m->offset, (long long)m->mtime_s);
+    buf_printf(out, "\",\"type\":\"%s\",\"size\":%llu", member_kind_name(m->kind),
+               (unsigned long long)m->size);
+    if (!packed)
+        buf_printf(out, ",\"offset\":%llu", (unsigned long long)m->offset);
+    buf_printf(out, ",\"modified\":%lld}", (long long)m->mtime_s);
 }
 
 void member_list_put(struct buf *out, const struct member_table *t, const struct version *version,
@@ -51,7 +53,7 @@ void member_list_put(struct buf *out, const struct member_table *t, const struct
         member_table_at(t, i, &m);
         if (i > first)
             buf_putc(out, ',');
-        put_member(out, &m);
+        put_member(out, &m, member_table_packed(t));
     }
     buf_printf(out, "],\"truncated\":%s}", i < count ? "true" : "false");
 }

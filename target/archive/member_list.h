@@ -19,7 +19,7 @@ enum {
 int member_list_limit(const char *text, size_t *out, struct error *err);
 
 /* {"version", "count", "members": [{"name", "type", "size", "offset", "modified"}], "truncated"}:
- * those behind `after`, which has any bytes.  A name that is no UTF-8 is given percent-encoded, as
- * "escaped" in place of "name". */
+ * those behind `after`, which has any bytes.  A packed archive has no offsets.  A name that is
+ * no UTF-8 is given percent-encoded, as "escaped" in place of "name". */
 void member_list_put(struct buf *out, const struct member_table *t, const struct version *version,
                      const char *after, size_t limit);

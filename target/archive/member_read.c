@@ -6,9 +6,11 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "io/reader.h"
+#include "net/http/pipe.h"
 #include "target/archive/archives.h"
 #include "target/archive/member_list.h"
 #include "target/archive/member_table.h"
+#include "target/archive/unpackers.h"
 #include "target/node/call.h"
 #include "target/node/read_count.h"
 #include "target/node/read_range.h"
@@ -50,8 +52,8 @@ static int find_member(const struct object_call *call, const struct member_table
     if (out->kind == MEMBER_FILE)
         return 0;
     return error_set(err, E_MEMBER_UNREADABLE,
-                     "member '%s' of '%s/%s' is a %s: only plain files are served by their place; "
-                     "read the whole archive",
+                     "member '%s' of '%s/%s' is a %s: only plain files are served; read the "
+                     "whole archive",
                      name, call->bucket->name, call->name, member_kind_name(out->kind));
 }
 
@@ -63,7 +65,7 @@ static void put_archive(const struct object_call *call, const struct attr *a)
 {
     char version[VERSION_TEXT_MAX];
     http_reply_header(call->req, "Dfc-Version", version_format(&a->version, version));
-    http_reply_constant(call->req, ARCHIVE_HEADER, "tar");
+    http_reply_constant(call->req, ARCHIVE_HEADER, call->read.packed ? "packed" : "tar");
 }
 
 static void put_headers(const struct object_call *call, const struct attr *a)
@@ -151,6 +153,22 @@ static void reply_slices(struct object_call *call, const struct object *o,
     http_reply_data(call->req, within->status, content_type, "", 0);
 }
 
+/* What needs no bytes needs no thread. */
+static void reply_packed(struct object_call *call, const struct object *o, struct reader *reader,
+                         const struct member_place *m, const struct read_range *range)
+{
+    if (range->length > 0 && http_method(call->req) == HTTP_GET) {
+        unpackers_reply(call->target->unpackers, call, o, reader, m, range, put_member_headers);
+        return;
+    }
+    _cleanup_(bpipe_unrefp)
+    struct bpipe *nothing = bpipe_new(1);
+    bpipe_finish(nothing, NULL);
+    close(o->fd);
+    put_member_headers(call, &o->attr, range);
+    http_reply_pipe(call->req, range->status, (int64_t)range->length, nothing);
+}
+
 static void reply_member(struct object_call *call, const struct object *o,
                          const struct member_place *m, struct reader **reader)
 {
@@ -161,10 +179,14 @@ static void reply_member(struct object_call *call, const struct object *o,
         fail(call, o, &err);
         return;
     }
-    call->read.member_offset = m->offset;
+    call->read.member_offset = call->read.packed ? 0 : m->offset;
     call->read.member_size = m->size;
-    range.offset += m->offset;
+    range.offset += call->read.member_offset;
     object_read_count(call, range.length, *reader);
+    if (call->read.packed) {
+        reply_packed(call, o, *reader, m, &range);
+        return;
+    }
     if (o->attr.slices != NULL) {
         reply_slices(call, o, &range);
         return;
@@ -179,6 +201,7 @@ static void reply(struct object_call *call, const struct object *o, struct shard
     const struct member_table *t = shard_members(shard);
     struct error err = ERROR_INIT;
     struct member_place place;
+    call->read.packed = member_table_packed(t);
     if (http_query(call->req, "members") != NULL)
         reply_list(call, o, t);
     else if (find_member(call, t, &place, &err) != 0)

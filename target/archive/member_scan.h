@@ -1,5 +1,6 @@
 /* One pass over the headers of an archive: what the index of its members is made of
- * (member_table.h).  A plain tar alone is read; it may be a file here, or in slices. */
+ * (member_table.h).  Of a plain tar the headers alone are read; anything else is unpacked
+ * (member_unpack.h). */
 #pragma once
 
 #include <stdint.h>
@@ -16,8 +17,8 @@ struct member_scan {
     uint64_t bucket_id;
     const struct object *object; /* open, with the size that users see */
     struct reader *reader;       /* of its disk */
-    /* Asked now and then: may the table take so many bytes?  What it returns, other than 0, ends
-     * the scan. */
+    /* Asked now and then: may the table take so many bytes (0: as many as before)?  What it
+     * returns, other than 0, ends the scan. */
     int (*grow)(void *ctx, uint64_t bytes, struct error *err);
     void *ctx;
 };

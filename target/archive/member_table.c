@@ -19,15 +19,18 @@ struct member_table {
     struct buf names;
     struct row *rows;
     size_t count, room;
-    bool finished;
+    bool finished, packed;
 };
 
 const char *member_kind_name(enum member_kind kind)
 {
-    static const char *const names[] = {
-        [MEMBER_FILE] = "file",           [MEMBER_SPARSE] = "sparse_file",
-        [MEMBER_DIRECTORY] = "directory", [MEMBER_HARD_LINK] = "hard_link",
-        [MEMBER_OTHER] = "other",         [MEMBER_SYMBOLIC_LINK] = "symbolic_link"};
+    static const char *const names[] = {[MEMBER_FILE] = "file",
+                                        [MEMBER_SPARSE] = "sparse_file",
+                                        [MEMBER_DIRECTORY] = "directory",
+                                        [MEMBER_HARD_LINK] = "hard_link",
+                                        [MEMBER_OTHER] = "other",
+                                        [MEMBER_SYMBOLIC_LINK] = "symbolic_link",
+                                        [MEMBER_ENCRYPTED] = "encrypted_file"};
     return names[kind];
 }
 
@@ -43,6 +46,16 @@ void member_table_free(struct member_table *t)
     buf_done(&t->names);
     free(t->rows);
     free(t);
+}
+
+void member_table_set_packed(struct member_table *t)
+{
+    t->packed = true;
+}
+
+bool member_table_packed(const struct member_table *t)
+{
+    return t->packed;
 }
 
 void member_table_add(struct member_table *t, const struct member_place *place)

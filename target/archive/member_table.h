@@ -22,6 +22,7 @@ enum member_kind {
     MEMBER_DIRECTORY,
     MEMBER_HARD_LINK,
     MEMBER_SYMBOLIC_LINK,
+    MEMBER_ENCRYPTED,
     MEMBER_OTHER,
 };
 
@@ -29,7 +30,8 @@ struct member_place {
     const char *name; /* not terminated; any bytes but NUL */
     size_t name_len;  /* at most TAR_PATH_MAX */
     enum member_kind kind;
-    uint64_t offset, size; /* of its bytes in the archive */
+    uint64_t offset; /* of its bytes in the archive; in a packed one its turn (member_unpack.h) */
+    uint64_t size;
     int64_t mtime_s;
 };
 
@@ -40,12 +42,15 @@ const char *member_kind_name(enum member_kind kind); /* "file", "symbolic_link" 
 struct member_table *member_table_new(void);
 void member_table_free(struct member_table *t);
 DEFINE_CLEANUP(struct member_table, member_table_free);
+/* Its members' bytes do not lie in the archive as they are. */
+void member_table_set_packed(struct member_table *t);
 /* What `place` points to is copied. */
 void member_table_add(struct member_table *t, const struct member_place *place);
 void member_table_finish(struct member_table *t);
 size_t member_table_bytes(const struct member_table *t); /* of memory */
 
 /* --- of one that is finished ------------------------------------------------------------------ */
+bool member_table_packed(const struct member_table *t);
 size_t member_table_count(const struct member_table *t);
 /* By name, from 0; the name borrows from the table. */
 void member_table_at(const struct member_table *t, size_t i, struct member_place *out);

@@ -35,7 +35,8 @@ struct call_read {
     size_t miss_at;                         /* nothing was found: the next source (miss.h) */
     struct shard *shard;                    /* a reference: the index that it waited for … */
     unsigned shard_tries;                   /* … so often (archive/member_read.h) */
-    uint64_t member_offset, member_size;    /* of the member, in the archive */
+    uint64_t member_offset, member_size;    /* of the member, in the archive; packed: offset 0 */
+    bool packed;                            /* the archive is */
 };
 
 /* What sends a PUT, and as what (put_spec.h). */

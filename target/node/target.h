@@ -34,6 +34,7 @@
 struct address_list;
 struct archives;
 struct batches;
+struct unpackers;
 struct auth;
 struct last_use;
 struct backend_endpoints;
@@ -123,6 +124,7 @@ struct target {
     struct cold_fresh *fresh;               /* asks them whether what is here is theirs still */
     struct archives *archives;              /* indexes of their members */
     struct batches *batches;                /* many objects in one reply */
+    struct unpackers *unpackers;            /* members of compressed archives */
     struct last_use *last_use;              /* when objects of buckets with a backend were used */
     struct evictor *evictor;                /* makes room for them */
     struct xactions *xactions;              /* background jobs */

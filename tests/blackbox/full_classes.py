@@ -8,8 +8,10 @@ may wait for the full one; objects are written, read, listed and deleted.  Then 
 end well."""
 
 import concurrent.futures
+import io
 import os
 import re
+import tarfile
 import sys
 
 from lib import ROOT, check, equal, main, wait_for
@@ -28,9 +30,20 @@ ARGS = [f"--target-arg={a}" for a in (
     "--cold-share=100%", f"--cold-writes={LIMIT}", f"--slices-readers={LIMIT}",
     f"--rename-parallel={LIMIT}", f"--uploads-parallel={LIMIT}",
     f"--hash-threads={LIMIT}", f"--batches-max={LIMIT}",
+    f"--unpack-threads={LIMIT}",
     # Without a lease the leader compares before it answers a read, in a thread that commits.
     f"--faults=copies.lease=skip,pool.job=hold:{HELD}")]
 LARGE = bytes(range(256)) * 64  # in slices; eight of it are no small file for MD5
+
+
+def packed():
+    """A compressed tar with one member."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        info = tarfile.TarInfo("m")
+        info.size = 5
+        tar.addfile(info, io.BytesIO(b"bytes"))
+    return out.getvalue()
 
 
 def classes():
@@ -63,6 +76,10 @@ def batch(c, name):
     return c.call("POST", "/v1/batch", body, node="t1").expect(200)
 
 
+def unpack(c, name):
+    return c.object("GET", "packed", name, query="member=m").expect(200)
+
+
 def begin_upload(c, name):
     return c.call("POST", f"/v1/uploads/one/{name}", b"", node="t1").expect(201)
 
@@ -79,6 +96,7 @@ KINDS = {
     "asker": ("cold", lambda c, name: c.object("HEAD", "cold", name).expect(200)),
     "ec-read": ("sliced", lambda c, name: c.get("sliced", name).expect(200)),
     "hasher": ("hashed", lambda c, name: c.put("hashed", name, 8 * LARGE)),
+    "unpacker": ("packed", unpack),
     "worker": (None, lambda c, name: c.call("GET", "/v1/daemon?what=summary", node="t1")),
 }
 
@@ -93,6 +111,8 @@ def prepare(c, kind, label):
         S3.put("data", name, b"cold")
     elif bucket in ("one", "sliced"):
         c.put(bucket, name, LARGE)
+    elif bucket == "packed":
+        c.put(bucket, name, packed())
     return name
 
 
@@ -142,6 +162,7 @@ def test_a_full_class_holds_up_no_other(c):
     waits = classes()
     c.create("one")
     c.create("two", copies=2)
+    c.create("packed")
     c.create("hashed", etag="md5")
     c.create("sliced", ec={"data": 1, "parity": 1, "min_size": 1000})
     backend = f"s3://data?endpoint={S3.url}&auth=none"
