@@ -8,6 +8,7 @@
 #define S3_META "x-amz-meta-"
 #define NATIVE_META "Dfc-Meta-"
 #define NATIVE_SUM "Dfc-Sum"
+#define NATIVE_MISSING "Dfc-Missing"
 
 enum { META_BYTES_MAX = 2048, LINES_FIRST = 16 };
 
@@ -92,9 +93,12 @@ void native_head_conditions_of_read(struct native_head *h, const struct gateway_
     translate(h, call, of_a_read);
 }
 
+/* What is not there: a native write has a failed condition, and AWS NoSuchKey. */
 void native_head_conditions_of_write(struct native_head *h, const struct gateway_call *call)
 {
     translate(h, call, of_a_write);
+    if (s3_header(&call->head, "If-Match") != NULL)
+        native_head_add(h, NATIVE_MISSING, "not-found");
 }
 
 void native_head_conditions_of_delete(struct native_head *h, const struct gateway_call *call)

@@ -153,8 +153,11 @@ const struct http_route object_routes[] = {
      .begin = object_write_begin,
      .summary = "Stores an object.",
      .query = HTTP_PARAMETERS(FROM_PROXY),
-     .body = "the bytes; `Content-Type`, `Dfc-Sum`, `Dfc-Tags`, `Dfc-Checksum-Type` with "
-             "`Dfc-Checksum-Value`, or `Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
+     .body =
+         "the bytes; `Content-Type`, `Dfc-Sum`, `Dfc-Tags`, `Dfc-Checksum-Type` with "
+         "`Dfc-Checksum-Value`, or `Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`; "
+         "`Dfc-Missing: not-found`: an `If-Match` that fails because there is no object gets "
+         "object_not_found",
      .reply =
          "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`; `ETag`, "
          "`Last-Modified`, `Dfc-Sum`, `Dfc-Md5` (buckets with etag md5)",

@@ -284,7 +284,8 @@ static int take_list(struct complete_call *c, const char *data, size_t len, stru
 /* What the PUT at the leader has of this request. */
 static void put_conditions(struct http_request *req, struct header_lines *h)
 {
-    static const char *const names[] = {"If-Match", "If-None-Match", "If-Unmodified-Since"};
+    static const char *const names[] = {"If-Match", "If-None-Match", "If-Unmodified-Since",
+                                        OBJECT_MISSING_HEADER};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = http_header_list(req, names[i]);
         if (value != NULL)
@@ -406,7 +407,7 @@ const struct http_route upload_routes[] = {
      .query = HTTP_PARAMETERS({"upload", "its id: to complete it"}, FROM_PROXY),
      .body =
          "begin: none, with the headers of a PUT; complete: `[{\"part\": N, \"tag\": MD5}]`, with "
-         "`If-Match`, `If-None-Match`, `Dfc-Sum`",
+         "`If-Match`, `If-None-Match`, `Dfc-Missing`, `Dfc-Sum`",
      .reply =
          "begin: 201 `{\"upload\"}`; complete: 200 `{\"version\", \"etag\", \"size\", \"tag\"}`",
      .errors = "overloaded not_found not_ready invalid_part invalid_part_order part_too_small "

@@ -274,6 +274,8 @@ int object_call_check_conditions(const struct object_call *call, enum http_metho
                                      current != NULL ? current->modified_ms / 1000 : 0);
     if (code == 0)
         return 0;
+    if (current == NULL && http_header(req, OBJECT_MISSING_HEADER) != NULL)
+        code = E_OBJECT_NOT_FOUND;
     if (current == NULL)
         return error_set(err, code, "object '%s' does not exist", call->name);
     return error_set(

@@ -17,6 +17,9 @@ struct object_call;
 struct write_path;
 struct shard;
 
+/* Of a write with conditions: see object_call_check_conditions(). */
+#define OBJECT_MISSING_HEADER "Dfc-Missing"
+
 enum { THROUGH_TRIES = 4 };
 
 /* A GET or HEAD; also what a rename reads. */
@@ -142,6 +145,8 @@ int object_call_check_owners(const struct object_call *call, struct error *err);
 int object_call_check_renames(struct object_call *call, struct error *err);
 /* Does the request say that it is done only under conditions? */
 bool object_call_has_conditions(const struct object_call *call);
-/* The conditional headers against what is there (NULL: nothing).  Its MD5 is a tag of it, too. */
+/* The conditional headers against what is there (NULL: nothing).  Its MD5 is a tag of it, too.
+ * E_PRECONDITION; with OBJECT_MISSING_HEADER of what is not there E_OBJECT_NOT_FOUND, as S3 has it.
+ */
 int object_call_check_conditions(const struct object_call *call, enum http_method method,
                                  const struct attr *current, struct error *err);

@@ -131,6 +131,7 @@ def test_conditions_of_source_and_destination(c):
             refused(client.call("GET", "/b/held"), 404, "NoSuchKey")
     result(copy(client, "/b/cond", "/b/once", {"If-None-Match": "*"}))
     refused(copy(client, "/b/cond", "/b/once", {"If-None-Match": "*"}), 412, "PreconditionFailed")
+    refused(copy(client, "/b/cond", "/b/held", {"If-Match": "*"}), 404, "NoSuchKey")
 
 
 def test_what_is_missing(c):

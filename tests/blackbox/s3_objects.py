@@ -87,6 +87,22 @@ def test_conditions(c):
     equal(root.call("GET", "/b/c").expect(200).body, b"two", "bytes")
 
 
+def test_conditions_of_an_object_that_is_not_there(c):
+    c.create("copied", copies=2)
+    for node in ("p1", "t1", "t2"):
+        client = root_of(c, node)
+        for bucket in ("b", "copied"):
+            for tag in ("*", '"x"'):
+                for method, body in (("PUT", b"one"), ("DELETE", None)):
+                    refused(client.call(method, f"/{bucket}/no", body, headers={"If-Match": tag}),
+                            404, "NoSuchKey")
+            refused(client.call("GET", f"/{bucket}/no"), 404, "NoSuchKey")
+            client.call("PUT", f"/{bucket}/no", b"one", headers={"If-None-Match": "*"}).expect(200)
+            client.call("DELETE", f"/{bucket}/no", headers={"If-Match": "*"}).expect(204)
+            refused(client.call("DELETE", f"/{bucket}/no", headers={"If-Match": "*"}), 404,
+                    "NoSuchKey")
+
+
 def test_headers_of_a_read_can_be_replaced(c):
     root = root_of(c)
     root.call("PUT", "/b/v", b"x", headers={"Content-Type": "text/plain"}).expect(200)

@@ -136,6 +136,11 @@ def test_conditions_of_a_completion(c):
     refused(complete(client, "/b/c", upload, rows, {"If-None-Match": "*"}), 412,
             "PreconditionFailed")
     refused(complete(client, "/b/c", upload, rows, {"If-Match": '"x"'}), 412, "PreconditionFailed")
+    missing = begin(client, "/b/absent")
+    same = [(1, send(client, "/b/absent", missing, 1, b"new").expect(200).headers["ETag"])]
+    for tag in ("*", '"x"'):
+        refused(complete(client, "/b/absent", missing, same, {"If-Match": tag}), 404, "NoSuchKey")
+    complete(client, "/b/absent", missing, same, {"If-None-Match": "*"}).expect(200)
     tag = client.call("HEAD", "/b/c").expect(200).headers["ETag"]
     complete(client, "/b/c", upload, rows, {"If-Match": tag}).expect(200)
     equal(client.call("GET", "/b/c").expect(200).body, b"new", "bytes")
