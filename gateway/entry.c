@@ -144,6 +144,13 @@ static enum s3_error check_right(struct http_request *req, const struct gateway_
     return s3_fail(why, s3_error_of(err.code), "%s", err.message);
 }
 
+static enum s3_error not_done(const struct gateway_call *call, struct s3_failure *why)
+{
+    return s3_fail(why, S3_NOT_IMPLEMENTED,
+                   "This server does not do %s; docs/reference/s3.md lists what it does",
+                   call->op->name);
+}
+
 static enum s3_error admit(struct gateway *g, struct http_request *req,
                            const struct gateway_call *call, struct s3_failure *why)
 {
@@ -151,6 +158,8 @@ static enum s3_error admit(struct gateway *g, struct http_request *req,
         g->config.asks_rights ? check_right(req, call, why) : cors_check_page(req, call, why);
     if (e != S3_OK || (e = s3_headers_check(&call->head, why)) != S3_OK)
         return e;
+    if (call->op->answer == S3_NOT_IMPLEMENTED)
+        return not_done(call, why);
     return call->op->answer == S3_OK ? S3_OK : s3_fail(why, call->op->answer, NULL);
 }
 
@@ -170,7 +179,7 @@ static void go_on(struct gateway *g, struct http_request *req, const struct gate
     const struct gateway_handler *handler = find_handler(g, call->s3.op);
     enum s3_error e = admit(g, req, call, &why);
     if (e == S3_OK && handler->begin == NULL)
-        e = s3_fail(&why, S3_NOT_IMPLEMENTED, "This server does not do %s", call->op->name);
+        e = not_done(call, &why);
     if (e != S3_OK)
         gateway_fail(req, &why);
     else

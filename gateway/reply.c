@@ -6,7 +6,11 @@
 static int put_error(const struct http_request *req, const struct error *err, struct buf *out)
 {
     struct s3_failure why;
-    s3_fail(&why, s3_error_of(err->code), "%s", err->message);
+    /* The message names the native entity tag, which clients of S3 do not see. */
+    if (err->code == E_PRECONDITION)
+        s3_fail(&why, S3_PRECONDITION_FAILED, NULL);
+    else
+        s3_fail(&why, s3_error_of(err->code), "%s", err->message);
     s3_error_document(&why, http_path(req), http_request_id(req), out);
     return s3_error_status(why.error);
 }

@@ -75,8 +75,8 @@ static const struct document_leaf leaves[] = {
     {"Object", "Key", take_key},
     {"Object", "VersionId", take_version},
     {"Object", "ETag", take_etag},
-    {"Object", "LastModifiedTime", document_refuse},
-    {"Object", "Size", document_refuse},
+    {"Object", "LastModifiedTime", NULL},
+    {"Object", "Size", NULL},
     {.name = NULL},
 };
 

@@ -22,6 +22,9 @@ static void leaf(void *ctx, const char *in, const char *name, const char *text)
     if (row->name == NULL)
         r->error =
             s3_fail(r->why, S3_MALFORMED_XML, "The element %.48s in %.48s is not known", name, in);
+    else if (row->take == NULL)
+        r->error = s3_fail(r->why, S3_NOT_IMPLEMENTED,
+                           "The element %.48s in %.48s is not supported", name, in);
     else
         r->error = row->take(r->ctx, text, r->why);
 }
@@ -47,13 +50,6 @@ enum s3_error document_read(const struct document *d, const char *body, size_t l
     if (r.error == S3_OK && !whole)
         return s3_fail(why, S3_MALFORMED_XML, "The body is not a <%s> document", d->root);
     return r.error;
-}
-
-enum s3_error document_refuse(void *ctx, const char *text, struct s3_failure *why)
-{
-    (void)ctx;
-    (void)text;
-    return s3_fail(why, S3_NOT_IMPLEMENTED, "An element of the document is not supported");
 }
 
 enum s3_error document_empty(void *ctx, const char *text, struct s3_failure *why)

@@ -10,6 +10,7 @@
 /* One element that has a text: `in` is the element around it. */
 struct document_leaf {
     const char *in, *name; /* name NULL ends a table */
+    /* NULL: this project does not do the element, S3_NOT_IMPLEMENTED. */
     enum s3_error (*take)(void *ctx, const char *text, struct s3_failure *why);
 };
 
@@ -25,7 +26,5 @@ struct document {
  * no row has, or a text longer than XML_TEXT_MAX. */
 enum s3_error document_read(const struct document *d, const char *body, size_t len, void *ctx,
                             struct s3_failure *why);
-/* For rows of elements that this project does not do: S3_NOT_IMPLEMENTED. */
-enum s3_error document_refuse(void *ctx, const char *text, struct s3_failure *why);
 /* For an element that may be empty, and may not have a text of its own. */
 enum s3_error document_empty(void *ctx, const char *text, struct s3_failure *why);

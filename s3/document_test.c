@@ -131,6 +131,16 @@ static void completes_that_are_refused(void **unused)
 
 #define LOCATION(inside) "<CreateBucketConfiguration>" inside "</CreateBucketConfiguration>"
 
+static void what_is_not_done_is_named(void **unused)
+{
+    (void)unused;
+    static const char body[] = LOCATION("<Location><Name>a</Name></Location>");
+    struct s3_failure why;
+    assert_int_equal(s3_location_check(body, sizeof body - 1, "eu-west-3", &why),
+                     S3_NOT_IMPLEMENTED);
+    assert_string_equal(why.message, "The element Name in Location is not supported");
+}
+
 static void locations(void **unused)
 {
     (void)unused;
@@ -167,6 +177,7 @@ int main(void)
         cmocka_unit_test(a_request_deletes_at_most_1000_keys),
         cmocka_unit_test(parts_to_complete),
         cmocka_unit_test(completes_that_are_refused),
+        cmocka_unit_test(what_is_not_done_is_named),
         cmocka_unit_test(locations),
         cmocka_unit_test(where_a_bucket_is),
     };

@@ -225,11 +225,11 @@ static const struct document_leaf leaves[] = {
     {"Expiration", "Date", take_date},
     {"Expiration", "ExpiredObjectDeleteMarker", take_marker},
     {"AbortIncompleteMultipartUpload", "DaysAfterInitiation", take_abort_days},
-    {"Transition", "Days", document_refuse},
-    {"Transition", "Date", document_refuse},
-    {"Transition", "StorageClass", document_refuse},
-    {"NoncurrentVersionExpiration", "NoncurrentDays", document_refuse},
-    {"NoncurrentVersionTransition", "NoncurrentDays", document_refuse},
+    {"Transition", "Days", NULL},
+    {"Transition", "Date", NULL},
+    {"Transition", "StorageClass", NULL},
+    {"NoncurrentVersionExpiration", "NoncurrentDays", NULL},
+    {"NoncurrentVersionTransition", "NoncurrentDays", NULL},
     {.name = NULL},
 };
 

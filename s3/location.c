@@ -16,12 +16,12 @@ static enum s3_error take_region(void *ctx, const char *text, struct s3_failure 
 
 static const struct document_leaf leaves[] = {
     {"CreateBucketConfiguration", "LocationConstraint", take_region},
-    {"Location", "Name", document_refuse},
-    {"Location", "Type", document_refuse},
-    {"Bucket", "Type", document_refuse},
-    {"Bucket", "DataRedundancy", document_refuse},
-    {"Tag", "Key", document_refuse},
-    {"Tag", "Value", document_refuse},
+    {"Location", "Name", NULL},
+    {"Location", "Type", NULL},
+    {"Bucket", "Type", NULL},
+    {"Bucket", "DataRedundancy", NULL},
+    {"Tag", "Key", NULL},
+    {"Tag", "Value", NULL},
     {.name = NULL},
 };
 

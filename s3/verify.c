@@ -9,6 +9,8 @@
 #include "common/parse.h"
 
 #define ALGORITHM "AWS4-HMAC-SHA256"
+#define VERSION_2 \
+    "Signature Version 2 is not supported: set the client's signature version to 4 (s3v4)"
 #define TERMINATOR "aws4_request"
 #define AMZ "x-amz-"
 
@@ -125,8 +127,7 @@ static enum s3_error read_header(const struct s3_request *r, const char *header,
     if (strncmp(header, "AWS4-ECDSA", strlen("AWS4-ECDSA")) == 0)
         return s3_fail(why, S3_NOT_IMPLEMENTED, "Signatures with ECDSA are not supported");
     if (len == strlen("AWS") && strncmp(header, "AWS", len) == 0)
-        return s3_fail(why, S3_INVALID_REQUEST,
-                       "Signature Version 2 is not supported; use " ALGORITHM);
+        return s3_fail(why, S3_INVALID_REQUEST, VERSION_2);
     if (len != strlen(ALGORITHM) || strncmp(header, ALGORITHM, len) != 0)
         return s3_fail(why, S3_INVALID_ARGUMENT, "The authorization type must be " ALGORITHM);
     char *save = NULL, *rest = arena_strdup(arena, header + len);
@@ -171,8 +172,7 @@ static enum s3_error read_signature(const struct s3_request *r, const struct s3_
 {
     const char *header = s3_header(r, "authorization");
     if (s3_query_get(q, "AWSAccessKeyId") != NULL && s3_query_get(q, "Signature") != NULL)
-        return s3_fail(why, S3_INVALID_REQUEST,
-                       "Signature Version 2 is not supported; use " ALGORITHM);
+        return s3_fail(why, S3_INVALID_REQUEST, VERSION_2);
     if (header != NULL && is_presigned(q))
         return s3_fail(why, S3_INVALID_ARGUMENT,
                        "A request is signed in its header or in its query, not in both");

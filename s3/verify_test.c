@@ -127,8 +127,8 @@ static const struct refused {
     enum s3_error error;
     const char *words;
 } refused[] = {
-    {"GET\n/\n\n" HOST EMPTY DATE "Authorization:AWS AKI:sig", S3_INVALID_REQUEST, "Version 2"},
-    {"GET\n/\nAWSAccessKeyId=a&Signature=b&Expires=1\n" HOST, S3_INVALID_REQUEST, "Version 2"},
+    {"GET\n/\n\n" HOST EMPTY DATE "Authorization:AWS AKI:sig", S3_INVALID_REQUEST, "s3v4"},
+    {"GET\n/\nAWSAccessKeyId=a&Signature=b&Expires=1\n" HOST, S3_INVALID_REQUEST, "s3v4"},
     {"GET\n/\n\n" HOST EMPTY DATE "Authorization:Bearer x", S3_INVALID_ARGUMENT, "type"},
     {"GET\n/\n\n" HOST EMPTY DATE "Authorization:AWS4-ECDSA-P256-SHA256 x", S3_NOT_IMPLEMENTED,
      "ECDSA"},

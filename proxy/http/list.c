@@ -315,8 +315,8 @@ static int check_targets(const struct cluster_state *s, const struct bucket *b, 
             continue;
         if (n->state == NODE_UNREACHABLE && !partial)
             return error_set(err, E_NODE_UNREACHABLE,
-                             "target '%s' is unreachable, so that the list would not be complete "
-                             "(partial=true lists what the others have)",
+                             "target '%s' is unreachable: the list would be incomplete; start the "
+                             "target, or ask for a partial list",
                              n->id);
         ++*count;
     }

@@ -70,7 +70,9 @@ def test_an_operation_without_its_right_is_denied(c):
 def test_what_is_not_done_is_said(c):
     root = root_of(c)
     refused(root.call("GET", "/mine", pairs=[("website", "")]), 404, "NoSuchWebsiteConfiguration")
-    refused(root.call("PUT", "/mine", b"", pairs=[("versioning", "")]), 501, "NotImplemented")
+    reply = root.call("PUT", "/mine", b"", pairs=[("versioning", "")])
+    refused(reply, 501, "NotImplemented")
+    check(b"PutBucketVersioning" in reply.body, f"the operation is named: {reply.body}")
     refused(root.call("PATCH", "/mine/o", b""), 405, "MethodNotAllowed")
     refused(root.call("PUT", "/mine/o", b"x", headers={"x-amz-server-side-encryption": "AES256"}),
             501, "NotImplemented")
