@@ -234,12 +234,19 @@ static bool was_refused(struct transfer *t)
     return true;
 }
 
+/* What to do about it, if that is known. */
+static const char *advice(CURLcode code, const char *why)
+{
+    bool plain = code == CURLE_SSL_CONNECT_ERROR && strstr(why, "wrong version number") != NULL;
+    return plain ? " (if the port speaks plain HTTP, use http://)" : "";
+}
+
 static enum exchange_end exchange_failed(struct transfer *t, struct handle *h, CURLcode code)
 {
     const char *why = h->text[0] != '\0' ? h->text : curl_easy_strerror(code);
     _cleanup_free_ char *url = uri_for_people(t->x->url);
     if (nothing_was_sent(h->easy)) {
-        failure_set(t->err, DFC_UNREACHABLE, E_NET, "%s: %s", url, why);
+        failure_set(t->err, DFC_UNREACHABLE, E_NET, "%s: %s%s", url, why, advice(code, why));
         return EXCHANGE_UNSENT;
     }
     if (t->silent)

@@ -64,6 +64,11 @@ static void failure_quote(struct dfc_error *err, int status, const char *body, s
     size_t used = (size_t)snprintf(err->message, sizeof err->message, "HTTP status %d", status);
     if (len == 0)
         return;
+    if (len > strlen("<?xml") && memcmp(body, "<?xml", strlen("<?xml")) == 0) {
+        snprintf(err->message + used, sizeof err->message - used,
+                 ": the reply is XML, as that of an S3 port: give the public port of a proxy");
+        return;
+    }
     used += (size_t)snprintf(err->message + used, sizeof err->message - used, ": ");
     for (size_t i = 0; i < len && i < 200 && body[i] != '\n' && body[i] != '\r'; i++) {
         if (isprint((unsigned char)body[i]))

@@ -29,6 +29,9 @@ static void replies_of_others(void **state)
     assert_int_equal(failure_reply(&err, 502, page, strlen(page)), DFC_UNREACHABLE);
     assert_string_equal(err.code, "http_502");
     assert_string_equal(err.message, "HTTP status 502: <h1>BadGateway</h1>");
+    const char *s3 = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error>";
+    assert_int_equal(failure_reply(&err, 404, s3, strlen(s3)), DFC_NOT_FOUND);
+    assert_non_null(strstr(err.message, "404: the reply is XML, as that of an S3 port"));
     assert_int_equal(failure_reply(&err, 418, NULL, 0), DFC_FAILED);
     assert_string_equal(err.message, "HTTP status 418");
     assert_int_equal(failure_reply(&err, 404, "{\"code\": 7}", 11), DFC_NOT_FOUND);

@@ -40,6 +40,11 @@ class Copy(Case):
         self.assertEqual(self.mock.objects("b"), {"d/k": b"data", "k2": b"data"})
         self.assertEqual(self.mock.objects("c"), {"x/k": b"data", "a*": b"star", "plain": b"star"})
 
+    def test_a_file_is_no_source(self):
+        self.write("file", b"1")
+        self.run_ctl("cp", "file", "b/k", code=2)
+        self.assertIn("'put' stores files", self.err)
+
     def test_onto_itself(self):
         for to in ("b/d/k", "b/d/", "dfc://b/d/k"):
             self.run_ctl("cp", "b/d/k", to, code=2)

@@ -101,7 +101,7 @@ class Sync(Case):
         out = self.text("sync", "src", "dfc://b", "--delete", "--dry-run")
         self.assertEqual(sorted(out.splitlines()[:-1]),
                          ["remove old", "send a-b/c", "send a/b", "send a/é"])
-        self.assertEqual(out.splitlines()[-1], "sync: 3 done (9 B), 1 the same, 1 removed")
+        self.assertEqual(out.splitlines()[-1], "sync: 3 to send (9 B), 1 the same, 1 to remove")
         self.assertEqual(self.mock.objects("b"), before)
         self.assertEqual(self.sync("dfc://b", "dst", "--dry-run"), (3, 0, 0, 0))
         self.assertEqual(self.files(), ["src/" + n for n in sorted(FILES)])

@@ -19,6 +19,7 @@ struct tally {
     uint64_t kept;
     uint64_t removed;
     const char *kept_words;
+    const char *done_words, *removed_words;
     json_t *list;
     int code; /* of the failures, if it is one; else EXIT_PARTIAL */
 };
@@ -29,6 +30,8 @@ struct tally *tally_new(const struct ctl *ctl, const char *verb, struct progress
     t->ctl = ctl;
     t->verb = verb;
     t->kept_words = "existed already";
+    t->done_words = "done";
+    t->removed_words = "removed";
     t->progress = progress;
     t->list = json_array();
     pthread_mutex_init(&t->lock, NULL);
@@ -115,6 +118,12 @@ void tally_name_kept(struct tally *t, const char *words)
     t->kept_words = words;
 }
 
+void tally_is_dry(struct tally *t)
+{
+    t->done_words = "to send";
+    t->removed_words = "to remove";
+}
+
 uint64_t tally_count(struct tally *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -165,10 +174,10 @@ static void tally_print(const struct tally *t)
         uint64_t count;
         const char *what;
     } rest[] = {{t->kept, t->kept_words},
-                {t->removed, "removed"},
+                {t->removed, t->removed_words},
                 {t->failed, "failed"},
                 {t->skipped, "not tried"}};
-    buf_printf(&text, "%s: %llu done", t->verb, (unsigned long long)t->done);
+    buf_printf(&text, "%s: %llu %s", t->verb, (unsigned long long)t->done, t->done_words);
     if (t->bytes > 0)
         buf_printf(&text, " (%s)", ctl_size(t->ctl, t->bytes, size));
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {

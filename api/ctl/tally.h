@@ -24,6 +24,8 @@ void tally_kept(struct tally *t); /* it exists already, and was to be left alone
 void tally_removed(struct tally *t);
 /* Other words than "existed already", for people. */
 void tally_name_kept(struct tally *t, const char *words);
+/* Nothing is done: the words say what would be.  The JSON result is as otherwise. */
+void tally_is_dry(struct tally *t);
 /* A prefix or directory has nothing: a failure of its own kind (EXIT_NOTHING). */
 void tally_nothing(struct tally *t, const char *name, const char *why);
 void tally_matched(struct tally *t, const char *name, uint64_t count); /* says so */

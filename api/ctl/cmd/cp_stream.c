@@ -1,6 +1,8 @@
 /* object cp to another key: through this program, as jobs keep the names. */
 #include "api/ctl/commands.h"
 
+#include <unistd.h>
+
 #include "api/ctl/copy_object.h"
 #include "api/ctl/interrupt.h"
 #include "api/ctl/names/glob.h"
@@ -144,6 +146,9 @@ int object_cp_stream(struct ctl *ctl, const struct args *args, struct object_nam
     from->key = plain;
     if (args->given[F_recursive])
         return copy_tree(ctl, args, from, to);
+    if (from->key[0] == '\0' && access(args->words[0], F_OK) == 0)
+        return ctl_usage(ctl, "'%s' is a file here, and 'cp' copies objects: 'put' stores files",
+                         args->words[0]);
     if (from->key[0] == '\0')
         return ctl_usage(ctl, "'%s' names no object: --recursive copies all of a bucket",
                          args->words[0]);

@@ -252,6 +252,8 @@ static int run(struct sync *s)
     s->bar = progress_new(s->ctl, "sync");
     s->tally = tally_new(s->ctl, "sync", s->bar);
     tally_name_kept(s->tally, "the same");
+    if (s->args->given[F_dry_run])
+        tally_is_dry(s->tally);
     s->workers = workers_start(parallel_of(s->args), item_run, s);
     if (open_side(s, &s->from, &of_source, &s->source, &err) != DFC_OK)
         tally_fail(s->tally, s->args->words[0], &err);
