@@ -101,6 +101,8 @@ class ShardsTest(unittest.TestCase):
         for text in (whole[:5000], b"no archive" * 100, cut, gzip.compress(cut)):
             with self.assertRaisesRegex(dfc.Corrupt, "the shard 's'"):
                 list(samples(io.BytesIO(text), "s"))
+        with self.assertRaisesRegex(dfc.Invalid, "gzip, bzip2 or xz"):
+            list(samples(io.BytesIO(b"(\xb5/\xfd" * 300), "s.tar.zst"))
         self.bucket.objects["s03.tar"] = whole[:5000]
         with self.assertRaisesRegex(dfc.Corrupt, "s03.tar"):
             keys(self.reader())

@@ -12,6 +12,7 @@ import threading
 import unittest
 
 import frame  # noqa: F401
+from dfc.errors import Invalid, of_reply
 from dfc._wire import Broken, Connection, parse_head
 
 PLAIN = b"HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: 5\r\n\r\nhello"
@@ -153,6 +154,24 @@ class WireTest(unittest.TestCase):
         with self.assertRaises(Broken) as caught:
             Connection(address, None, 5.0, 5.0)
         self.assertFalse(caught.exception.sent)
+
+    def test_a_port_without_tls(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            def answer():
+                peer, _ = listener.accept()
+                with peer:
+                    peer.recv(64)
+                    peer.sendall(PLAIN)
+
+            thread = threading.Thread(target=answer)
+            thread.start()
+            with self.assertRaisesRegex(Invalid, "http://HOST:PORT"):
+                Connection(listener.getsockname(), any_node(), 30.0, 30.0)
+            thread.join()
+
+    def test_an_error_of_an_s3_port(self):
+        error = of_reply(404, b'<?xml version="1.0"?>\n<Error/>', "p1", "r")
+        self.assertIn("as that of an S3 port", error.message)
 
     def test_random_bytes_never_hang_or_end_otherwise(self):
         draw = random.Random(3)

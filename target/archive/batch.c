@@ -104,6 +104,12 @@ static int put_bytes(struct batch *b, struct batch_fetch *f, uint64_t size, stru
     return tar_put_padding(sink_of(b), size, err);
 }
 
+/* A client that asks again for the rest counts otherwise: so the name, too. */
+static int wrap_entry(const struct batch_entry *e, size_t i, struct error *err)
+{
+    return error_wrap(err, "entry %zu, '%s/%s'", i, e->bucket, e->object);
+}
+
 static int put_entry(struct batch *b, size_t i, struct error *err)
 {
     const struct batch_entry *e = &b->spec.entries[i];
@@ -116,7 +122,7 @@ static int put_entry(struct batch *b, size_t i, struct error *err)
         return put_header(b, e, true, 0, 0, err);
     }
     if (code != 0)
-        return error_wrap(err, "entry %zu", i);
+        return wrap_entry(e, i, err);
     code = put_header(b, e, false, size, modified_s, err);
     return code != 0 ? code : put_bytes(b, f, size, err);
 }
@@ -189,7 +195,7 @@ static int check_rights(struct http_request *req, const struct batch_spec *spec,
     for (size_t i = 0; i < spec->count && code == 0; i++) {
         code = guard_ask(req, RIGHT_READ, spec->entries[i].bucket, spec->entries[i].object, err);
         if (code != 0)
-            error_wrap(err, "entry %zu", i);
+            wrap_entry(&spec->entries[i], i, err);
     }
     return code;
 }

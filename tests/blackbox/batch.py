@@ -99,7 +99,8 @@ def test_what_is_missing(c):
     here = ("one", "dir/00")
     gone = [entry("one", "none"), entry("nobucket", "x"), entry("one", "a.tar", member="none")]
     for e, code in zip(gone, ("object_not_found", "bucket_not_found", "member_not_found")):
-        post(c, [e, entry(*here)]).expect(404, code)
+        reply = post(c, [e, entry(*here)]).expect(404, code)
+        check(f"'{e['bucket']}/{e['object']}'".encode() in reply.body, f"no name: {reply.body}")
     entries = [gone[0], entry(*here), gone[1], gone[2], entry(*here)]
     found = read(post(c, entries, missing="empty").expect(200).body)
     equal([n for n, _ in found], ["__404__/one/none", "one/dir/00", "__404__/nobucket/x",

@@ -14,6 +14,7 @@ from lib import check, equal, main
 
 sys.path.insert(0, os.path.join(frame.ROOT, "python", "src"))
 import fsspec  # noqa: E402 pylint: disable=wrong-import-position
+from dfc.errors import Invalid  # noqa: E402 pylint: disable=wrong-import-position
 from dfc.fs import JOB_MIN, DfcFileSystem  # noqa: E402 pylint: disable=wrong-import-position
 
 
@@ -66,6 +67,10 @@ def test_walks(c):
         raises(FileNotFoundError, call, "none/nothing")
     raises(IsADirectoryError, fs.open, "b/d")
     raises(ValueError, fs.open, "b/a", "ab")
+
+
+def test_options_of_s3fs(_):
+    raises(Invalid, fsspec.filesystem, "dfc", endpoint_url="http://127.0.0.1:1")
 
 
 def test_parts(c):

@@ -20,7 +20,7 @@ import struct
 import weakref
 from typing import Callable, Dict, Iterator, Optional, Tuple
 
-from .errors import Error
+from .errors import Error, Invalid
 
 HEAD_MAX = 64 << 10  #: bytes of a reply's status line and headers
 FIRST = 8 << 10  #: bytes that are asked for with a head: small bodies come along
@@ -94,6 +94,12 @@ def _connect(address: Tuple[str, int], tls: Optional[ssl.SSLContext],
         plain.close()
         raise Error(f"{address[0]}:{address[1]} is not trusted: {e.verify_message}; ca_file names "
                     "the authority of the cluster's certificates") from e
+    except ssl.SSLError as e:
+        plain.close()
+        if e.reason != "WRONG_VERSION_NUMBER":
+            raise
+        raise Invalid(f"{address[0]}:{address[1]} does not speak TLS: the endpoint has to be "
+                      "http://HOST:PORT", code="invalid_argument") from e
     except BaseException:
         plain.close()
         raise

@@ -93,6 +93,8 @@ def of_reply(status: int, body: bytes, node: str, request_id: str,
         document = None
     if not isinstance(document, dict):
         first = body[:200].split(b"\n", 1)[0].decode("ascii", "replace").strip()
+        if first.startswith("<?xml"):
+            first = "the reply is XML, as that of an S3 port: give the public port of a proxy"
         document = {"message": f"HTTP status {status}" + (f": {first}" if first else "")}
     return _BY_STATUS.get(status, Error)(
         str(document.get("message") or f"HTTP status {status}"), status=status,

@@ -33,6 +33,10 @@ GAP = 64 << 10  #: ranges of one object that are closer than this are read as on
 JOB_MIN = 100  #: from so many names on, rm() lets the cluster delete them
 JOB_NAMES = 10_000  #: names of one such job
 
+#: fsspec ignores what it does not know: the client would ask another cluster, or not log in.
+_OF_S3FS = {"endpoint_url": "endpoint", "client_kwargs": "endpoint", "key": "access_key",
+            "secret": "secret_key"}
+
 
 class DfcFileSystem(AbstractFileSystem):  # type: ignore[misc]
     """`endpoint`, `profile`, `token`, `access_key`, `secret_key`, `ca_file` and `direct` are those
@@ -42,6 +46,10 @@ class DfcFileSystem(AbstractFileSystem):  # type: ignore[misc]
     root_marker = ""
 
     def __init__(self, endpoint: Optional[str] = None, **options: Any) -> None:
+        for name, instead in _OF_S3FS.items():
+            if name in options:
+                raise Invalid(f"'{name}' is an option of s3fs; here it is '{instead}'",
+                              code="invalid_argument")
         names = ("profile", "token", "access_key", "secret_key", "ca_file", "direct")
         mine = {name: options.pop(name) for name in names if name in options}
         super().__init__(endpoint=endpoint, **mine, **options)

@@ -110,6 +110,9 @@ def samples(stream: BinaryIO, shard: str = "") -> Iterator[Sample]:
 _DAMAGED = (tarfile.TarError, ArithmeticError, AttributeError, EOFError, LookupError, TypeError,
             ValueError)
 
+#: Ends of names of archives that the cluster knows, and this module does not read.
+_UNREAD = (".tar.zst", ".tzst", ".tar.lz4", ".zip")
+
 
 def _members(stream: BinaryIO, shard: str) -> Iterator["tuple[str, bytes]"]:
     """Name and bytes of each file.  An archive without its end mark was cut: samples are lost."""
@@ -127,6 +130,10 @@ def _members(stream: BinaryIO, shard: str) -> Iterator["tuple[str, bytes]"]:
         while stream.read(1 << 16):  # to its end, where the object's checksum is compared
             pass
     except _DAMAGED as e:
+        if shard.endswith(_UNREAD):
+            raise Invalid(f"the shard '{shard}' cannot be read: shards are plain tars, or tars that "
+                          "gzip, bzip2 or xz has compressed; a sort converts it",
+                          code="not_supported") from e
         raise Corrupt(f"the shard '{shard}' cannot be read: {e}", code="shard_corrupt") from e
 
 
