@@ -82,9 +82,14 @@ static enum s3_error begin_sum(struct body *b, const struct gateway_call *call,
     if (call->s3.op == S3_OP_CompleteMultipartUpload)
         return S3_OK;
     enum s3_error e = s3_sum_asked(&call->head, &b->asked, why);
-    if (e == S3_OK && b->asked.is_asked)
-        b->sum = s3_sum_new(b->asked.value.type);
-    return e;
+    if (e != S3_OK || !b->asked.is_asked)
+        return e;
+    if (b->asked.is_in_trailer && b->chunked == NULL)
+        return s3_fail(why, S3_MALFORMED_TRAILER,
+                       "x-amz-trailer needs a body in chunks: set x-amz-content-sha256 to "
+                       "STREAMING-UNSIGNED-PAYLOAD-TRAILER");
+    b->sum = s3_sum_new(b->asked.value.type);
+    return S3_OK;
 }
 
 enum s3_error body_new(const struct gateway_call *call, int64_t length, struct body **out,

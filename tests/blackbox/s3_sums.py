@@ -71,6 +71,13 @@ def test_a_wrong_checksum_stores_nothing(c):
     refused(root_of(c).call("PUT", "/one/no", DATA, headers={PREFIX + "crc32": bad}), 400,
             "BadDigest")
     c.object("PUT", "one", "no", DATA, {"Dfc-Sum": "CRC32:" + bad}).expect(422, "checksum_mismatch")
+    for node in ("p1", "t1", "t2"):
+        for method, path, headers in (("PUT", "/one/no", {}), ("POST", "/one?delete", {}),
+                                      ("PUT", "/one/no", {"x-amz-copy-source": "one/no"})):
+            path, _, query = path.partition("?")
+            refused(root_of(c, node).call(method, path, pairs=[(query, "")] if query else (),
+                                          headers={**headers, "x-amz-trailer": PREFIX + "crc32"}),
+                    400, "MalformedTrailerError")
     for text in ("crc32", "CRC32:", "MD5", "CRC32:AAAA", ""):
         c.object("PUT", "one", "no", DATA, {"Dfc-Sum": text}).expect(400, "invalid_argument")
     refused(root_of(c).call("GET", "/one/no"), 404, "NoSuchKey")
