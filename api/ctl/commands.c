@@ -65,6 +65,7 @@ const struct noun nouns[] = {
     {"bucket", "Buckets: names for objects that share properties"},
     {"object", "Objects: bytes with a name"},
     {"archive", "Archives: members of tars and zips"},
+    {"upload", "Uploads in parts that are not completed"},
     {"sort", "SortDataset: a dataset of tar shards becomes an ordered one"},
     {"job", "Jobs: everything long that the cluster does by itself"},
     {"node", "Proxies and targets"},
@@ -87,6 +88,7 @@ const struct command commands[] = {
 #include "api/ctl/verbs/bucket.def"
 #include "api/ctl/verbs/object.def"
 #include "api/ctl/verbs/archive.def"
+#include "api/ctl/verbs/upload.def"
 #include "api/ctl/verbs/sort.def"
 #include "api/ctl/verbs/job.def"
 #include "api/ctl/verbs/node.def"

@@ -58,6 +58,9 @@ int object_cp_stream(struct ctl *ctl, const struct args *args, struct object_nam
 int object_head(struct ctl *ctl, const struct args *args);
 int object_show(struct ctl *ctl, const struct args *args);
 int object_sync(struct ctl *ctl, const struct args *args);
+
+int upload_ls(struct ctl *ctl, const struct args *args);
+int upload_abort(struct ctl *ctl, const struct args *args);
 int object_url(struct ctl *ctl, const struct args *args);
 int object_cat(struct ctl *ctl, const struct args *args);
 

@@ -222,6 +222,28 @@ class Upload(Case):
         self.assertEqual(self.mock.objects("b"), {"x/large": self.data, "x/small": b"1"})
         self.assertEqual(self.parts_sent(), [1, 2, 3, 4, 5])
 
+    def test_ls_and_abort(self):
+        self.assertEqual(self.json("upload", "ls", "b"), {"uploads": []})
+        self.broken()
+        self.mock.uploads.begin("b", "k", {})
+        self.mock.uploads.begin("b", "k2", {})
+        rows = self.json("upload", "ls", "b")["uploads"]
+        self.assertEqual([r["object"] for r in rows], ["k", "k", "k2"])
+        self.mock.page_limit = 1
+        self.assertEqual(self.json("upload", "ls", "dfc://b/k")["uploads"], rows)
+        self.assertIn(rows[2]["upload"] + "  k2\n", self.text("upload", "ls", "b/k2"))
+        self.run_ctl("upload", "ls", "b/x", code=4)
+        self.assertEqual(self.json("upload", "ls", "b/x", "--allow-empty"), {"uploads": []})
+        self.run_ctl("upload", "ls", "nobucket", code=3)
+        self.run_ctl("upload", "abort", "b/k", rows[2]["upload"], code=3)
+        self.assertEqual(self.text("upload", "abort", "b/k"),
+                         "aborted %s\naborted %s\n" % (rows[0]["upload"], rows[1]["upload"]))
+        self.assertEqual(self.json("upload", "abort", "b/k2", rows[2]["upload"]),
+                         {"aborted": [rows[2]["upload"]]})
+        self.run_ctl("upload", "abort", "b/k2", code=4)
+        for wrong in (("ls",), ("abort", "b"), ("abort", "b/k", "1", "2")):
+            self.run_ctl("upload", *wrong, code=2)
+
     def test_no_home(self):
         env = {k: v for k, v in self.environment().items() if k not in ("XDG_CACHE_HOME", "HOME")}
         out = self.run_ctl(*PUT, "f", "b/k", "-o", "json", env=env)

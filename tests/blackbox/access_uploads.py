@@ -4,6 +4,7 @@ that call alone, and the proof of an upload's call is none for the object, nor t
 
 import hashlib
 import json
+import os
 import re
 
 from access_lib import GuardedCluster, make_user
@@ -147,6 +148,20 @@ def test_an_open_bucket_needs_no_proof(c):
     c.bare("PUT", path + "&part=1", DATA).expect(200)
     c.bare("POST", path, LIST).expect(200)
     equal(c.get("open", "o").expect(200).body, DATA, "the object")
+
+
+def test_dfcctl_puts_in_parts_with_the_right_to_write_alone(c):
+    writer = make_user(c, "parts-writer", [{"rights": ["write"], "bucket": "b", "prefix": ""}])
+    file, data = os.path.join(c.dir, "file"), os.urandom(11 << 20)
+    with open(file, "wb") as f:
+        f.write(data)
+    env = {"DFC_ACCESS_KEY": writer.access, "DFC_SECRET_KEY": writer.secret}
+    done = c.dfcctl("put", file, "b/in-parts", "--part-size", "5MiB", "--if-absent", env=env)
+    equal(done.returncode, 0, done.stdout + done.stderr)
+    reply = c.get("b", "in-parts").expect(200)
+    equal((reply.body == data, reply.headers["Dfc-Md5"][-2:]), (True, "-3"), "the object")
+    done = c.dfcctl("put", file, "b/in-parts", "--part-size", "5MiB", "--if-absent", env=env)
+    equal((done.returncode, "exists already" in done.stderr), (1, True), done.stderr)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,10 @@ class Files:
     def try_put(self, name, to, *flags, env=None):
         return self.c.dfcctl(*self.argv(name, to, *flags), env=env, timeout=SECONDS)
 
+    def put_or_none(self, name, to):
+        done = self.try_put(name, to, "-o", "json")
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
     def put(self, name, to, *flags, env=None):
         done = self.try_put(name, to, *flags, "-o", "json", env=env)
         equal(done.returncode, 0, f"exit code of put {name}: {done.stdout}{done.stderr}")
@@ -248,7 +252,9 @@ def test_several_programs_send_the_same_file(c):
 def test_an_upload_that_is_gone(c):
     files = Files(c)
     upload, _ = broken(c, files, "one/gone")
-    upload.abort().expect(204)
+    check(f"{upload.id}  gone" in c.dfcctl("upload", "ls", "one").stdout, "upload ls")
+    equal(c.dfcctl("upload", "abort", "one/gone").stdout, f"aborted {upload.id}\n", "upload abort")
+    equal(c.dfcctl("upload", "abort", "one/gone").returncode, 4, "exit code of a second abort")
     equal(files.put("f", "one/gone")["resumed"], 0, "bytes from an earlier run")
     is_stored(c, files, "f", "one/gone")
 

@@ -6,7 +6,8 @@ Skipped (77) without root, loop devices or the programs that make the file syste
 
 from copies_full_disk import OnDisks
 from disks import enter
-from lib import equal, main
+from lib import check, equal, main, wait_for
+from put_parts import COUNT, Files, broken, is_stored
 from uploads_lib import PART, Upload, bodies_of, has_object, list_of, open_uploads, patiently
 
 
@@ -52,6 +53,21 @@ def test_a_completion_without_room(c):
     disk.make_room()
     patiently(lambda: u.try_complete(list_of(bodies))).expect(200)
     has_object(c, "one", "copied", b"".join(bodies))
+
+
+def test_put_goes_on_with_room(c):
+    c.create("put")
+    disk, files = c.disks[c.owner("put", "o")], Files(c)
+    upload, parts = broken(c, files, "put/o")
+    disk.fill()
+    failed = files.try_put("f", "put/o")
+    equal((failed.returncode, "no_space" in failed.stderr, "space_reserve" in failed.stderr),
+          (1, True, True), failed.stderr)
+    check(parts <= set(upload.parts()[0]), "parts are lost")
+    disk.make_room()
+    again = wait_for(lambda: files.put_or_none("f", "put/o"), "a put that has room")
+    check(again["resumed"] >= len(parts - {COUNT}) * PART, f"{again['resumed']} are from before")
+    is_stored(c, files, "f", "put/o")
 
 
 if __name__ == "__main__":
