@@ -273,6 +273,6 @@ const struct http_route upload_list_routes[] = {
      .body = "",
      .reply = "`{\"uploads\": [{\"object\", \"upload\": id, \"time\": ms}], \"more\": boolean}`",
      .errors = "invalid_argument invalid_name bucket_not_found no_targets node_unreachable "
-               "overloaded"},
+               "mountpath_disabled overloaded"},
     {.name = NULL},
 };

@@ -79,7 +79,7 @@ static void upload_begin(struct http_request *req)
     }
 #define UPLOAD_ERRORS                                                             \
     "invalid_argument invalid_name bucket_not_found no_targets node_unreachable " \
-    "not_found"
+    "mountpath_disabled not_found"
 
 const struct http_route upload_routes[] = {
     {.name = "upload_post",

@@ -133,6 +133,6 @@ const struct http_route upload_list_routes[] = {
                               {"limit", "1 to 1000 (default 1000)"}),
      .body = "",
      .reply = "`{\"uploads\": [{\"object\", \"upload\", \"time\"}], \"more\"}`",
-     .errors = "invalid_argument overloaded"},
+     .errors = "invalid_argument mountpath_disabled overloaded"},
     {.name = NULL},
 };

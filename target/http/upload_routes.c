@@ -410,7 +410,8 @@ const struct http_route upload_routes[] = {
          "`If-Match`, `If-None-Match`, `Dfc-Missing`, `Dfc-Sum`",
      .reply =
          "begin: 201 `{\"upload\"}`; complete: 200 `{\"version\", \"etag\", \"size\", \"tag\"}`",
-     .errors = "overloaded not_found not_ready invalid_part invalid_part_order part_too_small "
+     .errors = "overloaded not_found mountpath_disabled not_ready invalid_part invalid_part_order "
+               "part_too_small "
                "precondition_failed checksum_mismatch no_space quota_exceeded"},
     {.name = "upload_part",
      .method = HTTP_PUT,
@@ -424,7 +425,8 @@ const struct http_route upload_routes[] = {
      .query = HTTP_PARAMETERS({"upload", "its id"}, {"part", "1 to 10000"}, FROM_PROXY),
      .body = "the bytes, at most 5 GiB; `Content-MD5`",
      .reply = "200 `{\"part\", \"tag\", \"size\"}`; `tag` is their MD5",
-     .errors = "not_found not_ready too_large checksum_mismatch bad_length no_space"},
+     .errors =
+         "not_found mountpath_disabled not_ready too_large checksum_mismatch bad_length no_space"},
     {.name = "upload_parts",
      .method = HTTP_GET,
      .pattern = UPLOAD_PATTERN,
@@ -438,7 +440,7 @@ const struct http_route upload_routes[] = {
      .body = "",
      .reply = "`{\"parts\": [{\"part\", \"tag\", \"size\", \"time\"}], \"more\"}`; `time` in "
               "milliseconds since 1970",
-     .errors = "not_found"},
+     .errors = "not_found mountpath_disabled"},
     {.name = "upload_abort",
      .method = HTTP_DELETE,
      .pattern = UPLOAD_PATTERN,
@@ -450,6 +452,6 @@ const struct http_route upload_routes[] = {
      .query = HTTP_PARAMETERS({"upload", "its id"}, FROM_PROXY),
      .body = "",
      .reply = "204",
-     .errors = "not_found not_ready"},
+     .errors = "not_found mountpath_disabled not_ready"},
     {.name = NULL},
 };

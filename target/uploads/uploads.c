@@ -25,9 +25,11 @@ struct uploads {
     struct target *target;
     struct pool *threads;
     atomic_bool stopped;
-    atomic_ullong open;   /* uploads on the disks that are not completed */
     pthread_mutex_t lock; /* of the list, and of references */
     struct upload *first;
+    pthread_mutex_t count_lock; /* of what follows; taken alone */
+    uint64_t open;              /* uploads on the open mountpaths that are not completed … */
+    uint64_t counted;           /* … which were counted with the roster's generation; 0: never */
 };
 
 /* --- all of them ------------------------------------------------------------------------------ */
@@ -56,17 +58,15 @@ static bool count_open(void *ctx, const char *id)
     return true;
 }
 
-static int count_all(struct uploads *all, struct error *err)
+/* Of a mountpath that cannot be read none can be completed. */
+static uint64_t count_all(const struct mountpath_set *set)
 {
-    _cleanup_mountpath_set_ const struct mountpath_set *set =
-        mountpaths_current(all->target->mountpaths);
-    int code = 0;
-    for (size_t i = 0; i < set->count && code == 0; i++) {
-        struct counting c = {.mp = set->all[i]};
-        code = upload_dir_each(set->all[i], count_open, &c, err);
-        atomic_fetch_add(&all->open, c.open);
+    struct counting c = {.open = 0};
+    for (size_t i = 0; i < set->count; i++) {
+        c.mp = set->all[i];
+        (void)upload_dir_each(c.mp, count_open, &c, NULL);
     }
-    return code;
+    return c.open;
 }
 
 int uploads_new(struct target *t, struct uploads **out, struct error *err)
@@ -74,9 +74,8 @@ int uploads_new(struct target *t, struct uploads **out, struct error *err)
     struct uploads *all = xcalloc(1, sizeof *all);
     all->target = t;
     pthread_mutex_init(&all->lock, NULL);
+    pthread_mutex_init(&all->count_lock, NULL);
     int code = thread_class_new(THREADS_ASSEMBLER, &t->params, &all->threads, err);
-    if (code == 0)
-        code = count_all(all, err);
     if (code == 0)
         *out = all;
     else
@@ -99,6 +98,7 @@ void uploads_free(struct uploads *all)
     if (all == NULL)
         return;
     pool_free(all->threads);
+    pthread_mutex_destroy(&all->count_lock);
     pthread_mutex_destroy(&all->lock);
     free(all);
 }
@@ -117,16 +117,31 @@ int upload_not_found(const char *id, struct error *err)
 
 /* --- one comes into being --------------------------------------------------------------------- */
 
-static int take_turn(struct uploads *all, struct error *err)
+/* Mountpaths come and go with their uploads: with another roster all are counted anew. */
+static int take_turn(struct uploads *all, const struct mountpath_set *set, struct error *err)
 {
     uint64_t max = param_live(all->target->params.uploads_max);
-    if (atomic_fetch_add(&all->open, 1) < max)
-        return 0;
-    atomic_fetch_sub(&all->open, 1);
-    return error_set(err, E_OVERLOAD,
-                     "%llu uploads are open at target '%s', as many as --uploads-max allows: "
-                     "complete or abort some",
-                     (unsigned long long)max, all->target->id);
+    pthread_mutex_lock(&all->count_lock);
+    if (all->counted != set->roster->generation) {
+        all->open = count_all(set);
+        all->counted = set->roster->generation;
+    }
+    bool has_room = all->open < max;
+    all->open += has_room;
+    pthread_mutex_unlock(&all->count_lock);
+    return has_room ? 0
+                    : error_set(err, E_OVERLOAD,
+                                "%llu uploads are open at target '%s', as many as --uploads-max "
+                                "allows: complete or abort some",
+                                (unsigned long long)max, all->target->id);
+}
+
+/* One on a mountpath that has come since the count was not counted. */
+static void give_turn_back(struct uploads *all)
+{
+    pthread_mutex_lock(&all->count_lock);
+    all->open -= all->open > 0;
+    pthread_mutex_unlock(&all->count_lock);
 }
 
 static void make_id(const struct uploads *all, char text[static UPLOAD_ID_CHARS + 1])
@@ -146,13 +161,13 @@ int uploads_begin(struct uploads *all, const struct upload_about *about,
     if (code == 0)
         code = object_check_room(all->target->store, about->bucket_id, about->object, 0, err);
     if (code == 0)
-        code = take_turn(all, err);
+        code = take_turn(all, set, err);
     if (code != 0)
         return code;
     make_id(all, id);
     code = mountpath_failed(mp, upload_dir_make(mp, id, about, err));
     if (code != 0)
-        atomic_fetch_sub(&all->open, 1);
+        give_turn_back(all);
     return code;
 }
 
@@ -257,6 +272,13 @@ static int load_from(struct upload *u, struct error *err)
     return code != 0 ? code : finish_after_crash(u, err);
 }
 
+/* One that is not open may have it. */
+static int refuse_unknown(const struct upload *u, struct error *err)
+{
+    int code = mountpath_set_check_whole(u->set, err);
+    return code != 0 ? error_wrap(err, "upload '%s'", u->id) : upload_not_found(u->id, err);
+}
+
 /* On whichever mountpath it lies: the name's may be another one by now. */
 static int load(struct uploads *all, const char *id, struct upload **out, struct error *err)
 {
@@ -277,8 +299,10 @@ static int load(struct uploads *all, const char *id, struct upload **out, struct
         *out = u;
         return 0;
     }
+    if (code == E_NOT_FOUND)
+        code = refuse_unknown(u, err);
     upload_free(u);
-    return code != E_NOT_FOUND ? code : upload_not_found(id, err);
+    return code;
 }
 
 static struct upload *find_locked(struct uploads *all, const char *id)
@@ -412,7 +436,7 @@ int upload_abort(struct upload *u, struct error *err)
         return code;
     code = mountpath_failed(u->mp, upload_dir_remove(u->mp, u->id, err));
     if (!has_file(u->mp, u->id, "about.json"))
-        atomic_fetch_sub(&u->all->open, 1);
+        give_turn_back(u->all);
     return code;
 }
 
@@ -435,7 +459,7 @@ void upload_finish(struct upload *u, json_t *reply)
     if (mountpath_failed(u->mp, upload_dir_finish(u->mp, u->id, reply, &err)) != 0)
         log_warn("upload not closed", lstr("id", u->id), lerr(&err));
     if (has_file(u->mp, u->id, "done.json"))
-        atomic_fetch_sub(&u->all->open, 1);
+        give_turn_back(u->all);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -507,6 +531,7 @@ int uploads_list(struct uploads *all, uint64_t bucket_id, const char *prefix, co
         return code;
     snprintf(mark.id, sizeof mark.id, "%s", after_id);
     mark.time_ms = *after_id != '\0' ? parsed.time_ms : 0;
+    code = mountpath_set_check_whole(set, err);
     for (size_t i = 0; i < set->count && code == 0; i++) {
         struct listing l = {.mp = set->all[i],
                             .bucket_id = bucket_id,

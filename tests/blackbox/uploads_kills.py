@@ -14,8 +14,8 @@ import socket
 
 from copies import setting, wait_repaired
 from lib import WAIT_SECONDS, check, equal, escape, in_parallel, main, wait_for
-from uploads_lib import (PART, Upload, all_uploads, bodies_of, has_object, list_of, open_uploads,
-                         patiently, tag_of)
+from uploads_lib import (PART, Upload, all_uploads, bodies_of, folder, has_object, list_of,
+                         open_uploads, patiently, tag_of)
 
 KINDS = ("one", "two")
 POINTS = int(os.environ.get("DFC_POINTS", 0 if os.environ.get("DFC_LONG") else 3))
@@ -186,15 +186,6 @@ def test_an_abort_during_a_part(c):
         u.call("GET", upload=u.id).expect(404, "not_found")
         equal(open_uploads(c, kind), ([], False), "open uploads")
         wait_for(lambda i=u.id: not folder(c, i), "its files gone")
-
-
-def folder(c, upload):
-    for target in c.targets():
-        for mountpath in sorted(d for d in os.listdir(c.node_dir(target)) if d.startswith("mp")):
-            path = os.path.join(c.node_dir(target), mountpath, ".dfc", "uploads", upload)
-            if os.path.isdir(path):
-                return path
-    return None
 
 
 def test_a_part_that_is_cut(c):

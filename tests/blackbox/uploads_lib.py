@@ -1,6 +1,7 @@
 """Uploads in parts (docs/design/uploads.md), as a client makes them."""
 
 import hashlib
+import os
 import time
 import urllib.parse
 
@@ -120,3 +121,18 @@ def all_uploads(c, bucket, **query):
         if not more:
             return found
         mark = {"after": page[-1][0], "after_upload": page[-1][1]}
+
+
+def folder(c, upload):
+    """Of an upload, on whichever disk it lies; None: there is none."""
+    for target in c.targets():
+        for mountpath in sorted(d for d in os.listdir(c.node_dir(target)) if d.startswith("mp")):
+            path = os.path.join(c.node_dir(target), mountpath, ".dfc", "uploads", upload)
+            if os.path.isdir(path):
+                return path
+    return None
+
+
+def on_mountpath(c, upload):
+    """Where it lies."""
+    return folder(c, upload).partition("/.dfc/")[0]
