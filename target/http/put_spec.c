@@ -349,6 +349,18 @@ static int take_meta(struct object_call *call, struct meta *meta, struct error *
     return check_meta(call, meta, err);
 }
 
+/* What an object's attribute cannot have would be refused when all parts are there. */
+static int check_texts(const struct object_call *call, const struct meta *meta, struct error *err)
+{
+    unsigned char raw[ATTR_ENCODED_MAX];
+    size_t len;
+    const struct attr texts = {.name = call->name,
+                               .content_type = http_header(call->req, "Content-Type"),
+                               .meta = meta->pairs.data,
+                               .meta_len = meta->pairs.len};
+    return attr_encode(&texts, raw, &len, err);
+}
+
 /* The longest tag that an upload may get has room, too. */
 int put_check_headers(struct object_call *call, struct error *err)
 {
@@ -360,6 +372,8 @@ int put_check_headers(struct object_call *call, struct error *err)
         collect_tag(call, "0123456789abcdef0123456789abcdef-10000", &meta);
         code = check_meta(call, &meta, err);
     }
+    if (code == 0)
+        code = check_texts(call, &meta, err);
     if (code == 0)
         code = parse_sum(call, &sum, &wanted, err);
     buf_done(&meta.pairs);

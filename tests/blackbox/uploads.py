@@ -202,6 +202,22 @@ def test_metadata_leaves_room_for_the_tag(c):
     equal(c.object("HEAD", "one", name).headers["Dfc-Md5"], tag_of([body]), "its tag")
 
 
+def test_a_type_that_no_object_may_have(c):
+    """A begin is refused as a PUT is, and no completion after all bytes."""
+    for size, status in ((255, 200), (256, 400), (3000, 400)):
+        headers = {"Content-Type": "t/" + "x" * (size - 2)}
+        check(c.object("PUT", "one", "type", b"x", headers).status == status, f"a PUT of {size}")
+        reply = c.call("POST", "/v1/uploads/one/type", b"", headers=headers)
+        if status == 400:
+            reply.expect(400, "invalid_argument", "content type")
+            continue
+        u = Upload(c, "one", "type", reply.expect(201).json()["upload"])
+        u.part(1, b"x")
+        u.complete(list_of([b"x"]))
+        equal(c.object("HEAD", "one", "type").headers["Content-Type"], headers["Content-Type"],
+              "its type")
+
+
 def test_conditions(c):
     for kind in ("one", "two"):
         old = c.put(kind, "cond", b"old").headers["ETag"]
