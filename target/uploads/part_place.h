@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PART_SIZE_MIN (5ULL << 20) /* bytes, of each part but the last */
+#define PART_SIZE_MIN (5ULL << 20)  /* bytes, of each part but the last */
+#define PART_PLACE_MAX (8ULL << 40) /* bytes of the body: half of what a file of ext4 may have */
 
 struct part_place {
     bool in_body; /* else the part needs a side file */

@@ -42,13 +42,17 @@ static void a_part_sent_again_never_lies_in_the_body(void **unused)
     assert_int_equal(none, 0);
 }
 
-static void the_last_place_is_a_file_offset(void **unused)
+static void a_place_that_no_file_may_have_is_none(void **unused)
 {
     (void)unused;
     uint64_t unit = PART_SIZE_MAX;
-    struct part_place place = part_place_choose(&unit, false, PARTS_MAX, PART_SIZE_MAX);
-    assert_true(place.in_body && place.offset + PART_SIZE_MAX == PARTS_MAX * PART_SIZE_MAX);
-    assert_true(place.offset + PART_SIZE_MAX < INT64_MAX);
+    unsigned last = (unsigned)(PART_PLACE_MAX / PART_SIZE_MAX);
+    struct part_place place = part_place_choose(&unit, false, last, PART_SIZE_MAX);
+    assert_true(place.in_body && place.offset + PART_SIZE_MAX <= PART_PLACE_MAX);
+    assert_false(part_place_choose(&unit, false, last + 1, 1).in_body);
+    assert_false(part_place_choose(&unit, false, PARTS_MAX, PART_SIZE_MAX).in_body);
+    unit = 800ULL << 20; /* all places of a part of this size are some */
+    assert_true(part_place_choose(&unit, false, PARTS_MAX, unit).in_body);
 }
 
 int main(void)
@@ -57,7 +61,7 @@ int main(void)
         cmocka_unit_test(the_first_large_part_fixes_the_unit),
         cmocka_unit_test(later_parts_lie_by_their_number),
         cmocka_unit_test(a_part_sent_again_never_lies_in_the_body),
-        cmocka_unit_test(the_last_place_is_a_file_offset),
+        cmocka_unit_test(a_place_that_no_file_may_have_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
