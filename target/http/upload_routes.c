@@ -412,7 +412,7 @@ const struct http_route upload_routes[] = {
          "begin: 201 `{\"upload\"}`; complete: 200 `{\"version\", \"etag\", \"size\", \"tag\"}`",
      .errors = "overloaded not_found mountpath_disabled not_ready invalid_part invalid_part_order "
                "part_too_small "
-               "precondition_failed checksum_mismatch no_space quota_exceeded"},
+               "precondition_failed checksum_mismatch corrupt no_space quota_exceeded"},
     {.name = "upload_part",
      .method = HTTP_PUT,
      .pattern = UPLOAD_PATTERN,
@@ -425,8 +425,8 @@ const struct http_route upload_routes[] = {
      .query = HTTP_PARAMETERS({"upload", "its id"}, {"part", "1 to 10000"}, FROM_PROXY),
      .body = "the bytes, at most 5 GiB; `Content-MD5`",
      .reply = "200 `{\"part\", \"tag\", \"size\"}`; `tag` is their MD5",
-     .errors =
-         "not_found mountpath_disabled not_ready too_large checksum_mismatch bad_length no_space"},
+     .errors = "not_found mountpath_disabled not_ready too_large corrupt checksum_mismatch "
+               "bad_length no_space"},
     {.name = "upload_parts",
      .method = HTTP_GET,
      .pattern = UPLOAD_PATTERN,
@@ -440,7 +440,7 @@ const struct http_route upload_routes[] = {
      .body = "",
      .reply = "`{\"parts\": [{\"part\", \"tag\", \"size\", \"time\"}], \"more\"}`; `time` in "
               "milliseconds since 1970",
-     .errors = "not_found mountpath_disabled"},
+     .errors = "not_found mountpath_disabled corrupt"},
     {.name = "upload_abort",
      .method = HTTP_DELETE,
      .pattern = UPLOAD_PATTERN,

@@ -7,6 +7,7 @@
 #include "cluster/members/location.h"
 #include "common/fault.h"
 #include "common/jsonx.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
 #include "target/copies/object_copy.h"
@@ -53,6 +54,59 @@ static int read_all(const struct completion *c, const struct part_table *table, 
     int code = 0;
     for (size_t i = 0; i < c->count && code == 0; i++)
         code = read_part(&r, part_table_find(table, c->list[i].number), err);
+    return code;
+}
+
+/* --- parts that were stored before a restart -------------------------------------------------- */
+
+static int take_into_md5(void *ctx, const void *data, size_t len, struct error *err)
+{
+    (void)err;
+    checksum_update(ctx, data, len);
+    return 0;
+}
+
+static int damaged_part(const struct upload *u, const struct part *part, const char *why,
+                        struct error *err)
+{
+    mountpath_failed(u->mp, E_CORRUPT);
+    log_warn("part of an upload is damaged", lstr("id", u->id), lu64("part", part->number),
+             lstr("why", why));
+    return error_set(err, E_PART, "part %u: its bytes are damaged (%s): send it again",
+                     part->number, why);
+}
+
+static int check_part(const struct reading *r, const struct part *part, struct error *err)
+{
+    struct checksum_value md5;
+    struct error why = ERROR_INIT;
+    int code = read_part(r, part, &why);
+    checksum_final(r->ctx, &md5);
+    if (code == E_ABORTED)
+        return error_set(err, code, "%s", why.message);
+    if (code != 0)
+        return damaged_part(r->c->upload, part, why.message, err);
+    return memcmp(md5.bytes, part->md5, PART_MD5) == 0
+               ? 0
+               : damaged_part(r->c->upload, part, "their MD5 is another one", err);
+}
+
+/* The object would have a checksum of what is left. */
+static int check_old_parts(const struct completion *c, const struct part_table *table,
+                           struct error *err)
+{
+    _cleanup_free_ char *piece = xmalloc(PIECE);
+    int code = 0;
+    for (size_t i = 0; i < c->count && code == 0; i++) {
+        const struct part *part = part_table_find(table, c->list[i].number);
+        if (!upload_part_is_old(c->upload, part))
+            continue;
+        _cleanup_(checksum_freep)
+        struct checksum *md5 = checksum_new(CHECKSUM_MD5);
+        const struct reading r = {
+            .c = c, .table = table, .take = take_into_md5, .ctx = md5, .piece = piece};
+        code = check_part(&r, part, err);
+    }
     return code;
 }
 
@@ -264,20 +318,17 @@ static int enter(struct upload *u, bool *quiet, json_t **reply, struct error *er
     int code = 0;
     pthread_mutex_lock(&u->lock);
     *quiet = u->in_body == 0;
-    if (u->state == UPLOAD_OPEN)
-        u->state = UPLOAD_COMPLETING;
-    else if (u->done != NULL)
+    if (u->done != NULL)
         *reply = json_deep_copy(u->done);
-    else if (u->state == UPLOAD_COMPLETING)
-        code = error_set(err, E_NOT_READY, "upload '%s' is being completed; ask again", u->id);
-    else
-        code = upload_not_found(u->id, err);
+    else if ((code = upload_check_open(u, err)) == 0)
+        u->state = UPLOAD_COMPLETING;
     pthread_mutex_unlock(&u->lock);
     return code;
 }
 
-/* A PUT in place that has not answered may still give the body the object's name: nobody writes to
- * it before that is known, which is when the upload is opened anew. */
+/* A PUT in place that has not answered may still give the body the object's name, and one that
+ * failed late has done so: nobody writes to it before that is known, which is when the upload is
+ * opened anew. */
 static void leave(struct upload *u, bool is_known)
 {
     pthread_mutex_lock(&u->lock);
@@ -285,6 +336,12 @@ static void leave(struct upload *u, bool is_known)
     if (is_known)
         u->state = UPLOAD_OPEN;
     pthread_mutex_unlock(&u->lock);
+}
+
+static bool has_one_name(const struct upload *u)
+{
+    struct stat st;
+    return fstat(u->body_fd, &st) == 0 && st.st_nlink == 1;
 }
 
 static int find_leader(const struct upload *u, struct where *w, struct error *err)
@@ -326,7 +383,7 @@ static int put_object(const struct completion *c, const struct upload_plan *plan
     if (in_place && (code = make_ready(c, table, plan->size, &w, err)) != 0)
         return code;
     code = send_put(c, plan, in_place ? NULL : table, &w, &put, err);
-    *is_known = !in_place || put.status != 0;
+    *is_known = !in_place || (put.status != 0 && has_one_name(c->upload));
     if (code == 0)
         code = reply_of(plan, &put.body, reply, err);
     buf_done(&put.body);
@@ -339,7 +396,8 @@ static int complete_parts(const struct completion *c, const struct part_table *t
     const struct upload_plan plan = upload_plan_make(table, c->list, c->count);
     if (plan.verdict != UPLOAD_COMPLETE)
         return refuse(c, &plan, err);
-    return put_object(c, &plan, table, quiet, is_known, reply, err);
+    int code = check_old_parts(c, table, err);
+    return code != 0 ? code : put_object(c, &plan, table, quiet, is_known, reply, err);
 }
 
 int upload_complete(const struct completion *c, json_t **reply, struct error *err)

@@ -54,15 +54,24 @@ static bool is_whole(const unsigned char *record)
     return memcmp(check.bytes, record + CHECK, PART_RECORD - CHECK) == 0;
 }
 
-/* The number of whole records at the beginning.  E_CORRUPT: a whole one follows a damaged one. */
+/* Never written, or not before a loss of power: nobody was told that this part is stored. */
+static bool is_zero(const unsigned char *record)
+{
+    static const unsigned char zeros[PART_RECORD];
+    return memcmp(record, zeros, PART_RECORD) == 0;
+}
+
+/* How many records there are up to the last whole one.  E_CORRUPT: one before it is damaged. */
 static int count_whole(const unsigned char *log, size_t records, size_t *out, struct error *err)
 {
-    size_t whole = 0;
-    while (whole < records && is_whole(log + whole * PART_RECORD))
-        whole++;
-    for (size_t i = whole + 1; i < records; i++)
-        if (is_whole(log + i * PART_RECORD))
-            return error_set(err, E_CORRUPT, "record %zu of the log of parts is damaged", whole);
+    size_t whole = records;
+    while (whole > 0 && !is_whole(log + (whole - 1) * PART_RECORD))
+        whole--;
+    for (size_t i = 0; i < whole; i++) {
+        const unsigned char *record = log + i * PART_RECORD;
+        if (!is_whole(record) && !is_zero(record))
+            return error_set(err, E_CORRUPT, "record %zu of the log of parts is damaged", i);
+    }
     *out = whole;
     return 0;
 }
@@ -107,12 +116,23 @@ int part_log_read(const void *log, size_t len, struct part_table *out, struct er
     out->parts = xcalloc(PARTS_MAX, sizeof *out->parts);
     out->log_bytes = whole * PART_RECORD;
     for (size_t i = 0; i < whole; i++) {
-        if (!take((const unsigned char *)log + i * PART_RECORD, out)) {
+        const unsigned char *record = (const unsigned char *)log + i * PART_RECORD;
+        if (!is_zero(record) && !take(record, out)) {
             part_table_clear(out);
             return error_set(err, E_CORRUPT, "record %zu of the log of parts is out of bounds", i);
         }
     }
     close_gaps(out);
+    return 0;
+}
+
+uint32_t part_log_side(const void *log, size_t len, unsigned number)
+{
+    for (size_t i = len / PART_RECORD; i > 0; i--) {
+        uint64_t first = get_u64((const unsigned char *)log + (i - 1) * PART_RECORD);
+        if ((first & UINT32_MAX) == number)
+            return (uint32_t)(first >> 32);
+    }
     return 0;
 }
 

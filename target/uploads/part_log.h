@@ -11,7 +11,12 @@
 
 #include "common/error.h"
 
-enum { PARTS_MAX = 10000, PART_MD5 = 16, PART_RECORD = 56 };
+enum {
+    PARTS_MAX = 10000,
+    PART_RECORDS_MAX = 20 * PARTS_MAX, /* of one upload: parts that were sent again count, too */
+    PART_MD5 = 16,
+    PART_RECORD = 56,
+};
 
 #define PART_SIZE_MAX (5ULL << 30) /* bytes */
 
@@ -34,9 +39,12 @@ struct part_table {
 };
 
 void part_record_put(const struct part *part, unsigned char out[static PART_RECORD]);
-/* Reads a log.  Bytes at the end that are no whole record are torn by a crash.  E_CORRUPT: a
- * damaged record before a whole one, or one that no upload writes. */
+/* Reads a log.  Bytes at the end that are no whole record are torn by a crash, and zeros in
+ * place of a record are one that power was lost before.  E_CORRUPT: another damaged record before a
+ * whole one, or one that no upload writes. */
 int part_log_read(const void *log, size_t len, struct part_table *out, struct error *err);
+/* The side file of a number's last record in these bytes of a log; 0: in the body, or none. */
+uint32_t part_log_side(const void *log, size_t len, unsigned number);
 void part_table_clear(struct part_table *table);
 /* NULL: no such part. */
 const struct part *part_table_find(const struct part_table *table, unsigned number);

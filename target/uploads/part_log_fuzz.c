@@ -40,6 +40,7 @@ static void check_log(const void *log, size_t len)
         assert(p->number >= 1 && p->number <= PARTS_MAX && p->size <= PART_SIZE_MAX);
         assert(i == 0 || p->number > p[-1].number);
         assert(part_table_find(&table, p->number) == p);
+        assert(part_log_side(log, table.log_bytes, p->number) == p->side);
     }
     check_round_trip(&table);
     part_table_clear(&table);

@@ -117,6 +117,38 @@ static void damage_before_a_whole_record_is_an_error(void **unused)
     }
 }
 
+/* Records share a sync: the page of a later one may come to the disk without that of an earlier. */
+static void zeros_before_a_whole_record_are_passed_over(void **unused)
+{
+    (void)unused;
+    struct log log = {.len = 0};
+    struct part_table table;
+    append(&log, in_body(1, 8 * MIB));
+    memset(log.bytes + log.len, 0, PART_RECORD);
+    log.len += PART_RECORD;
+    append(&log, in_side(3, 4));
+    assert_int_equal(part_log_read(log.bytes, log.len, &table, NULL), 0);
+    assert_int_equal(table.count, 2);
+    assert_int_equal(table.parts[1].number, 3);
+    assert_int_equal(table.log_bytes, log.len);
+    part_table_clear(&table);
+}
+
+static void the_last_side_of_a_number_is_found(void **unused)
+{
+    (void)unused;
+    struct log log = {.len = 0};
+    append(&log, in_side(1, 1));
+    append(&log, in_side(2, 2));
+    append(&log, in_side(1, 3));
+    append(&log, in_body(1, 8 * MIB));
+    assert_int_equal(part_log_side(log.bytes, 3 * PART_RECORD, 1), 3);
+    assert_int_equal(part_log_side(log.bytes, 2 * PART_RECORD, 1), 1);
+    assert_int_equal(part_log_side(log.bytes, log.len, 1), 0);
+    assert_int_equal(part_log_side(log.bytes, log.len, 2), 2);
+    assert_int_equal(part_log_side(log.bytes, log.len, 9), 0);
+}
+
 static void what_no_upload_writes_is_refused(void **unused)
 {
     (void)unused;
@@ -148,6 +180,8 @@ int main(void)
         cmocka_unit_test(a_torn_end_is_cut),
         cmocka_unit_test(zeros_at_the_end_are_cut),
         cmocka_unit_test(damage_before_a_whole_record_is_an_error),
+        cmocka_unit_test(zeros_before_a_whole_record_are_passed_over),
+        cmocka_unit_test(the_last_side_of_a_number_is_found),
         cmocka_unit_test(what_no_upload_writes_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

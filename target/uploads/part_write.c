@@ -17,7 +17,7 @@
 enum { FILE_MODE = 0640 };
 
 /* In this order, each where it is wanted. */
-enum step { STEP_SYNC_BYTES, STEP_SYNC_DIR, STEP_RECORD, STEP_SYNC_LOG, STEPS };
+enum step { STEP_SYNC_BYTES, STEP_SYNC_DIR, STEP_RECORD, STEP_SYNC_LOG, STEP_REPLACE, STEPS };
 
 struct part_write {
     struct upload *upload;
@@ -26,6 +26,8 @@ struct part_write {
     uint64_t size; /* announced, or OBJECT_SIZE_UNKNOWN */
     bool sync, has_expect;
     bool is_recorded; /* whatever fails then, its bytes may count */
+    bool is_again;    /* the number had a record … */
+    uint64_t log_at;  /* … before this one */
     struct checksum_value expect;
     struct file_md5 *md5;
     int fd;     /* of the side file; else the upload's */
@@ -38,37 +40,47 @@ struct part_write {
     void *arg;
 };
 
-static char *side_path(const struct part_write *w)
+static char *side_path(const struct part_write *w, uint32_t side)
 {
     char name[32];
-    snprintf(name, sizeof name, "side-%u", (unsigned)w->side);
+    snprintf(name, sizeof name, "side-%u", (unsigned)side);
     return upload_dir_file(w->upload->mp, w->upload->id, name);
 }
 
-static void remove_side(const struct part_write *w)
+static void remove_side(const struct part_write *w, uint32_t side)
 {
-    _cleanup_free_ char *path = side_path(w);
+    _cleanup_free_ char *path = side_path(w, side);
     unlink(path); /* what stays goes with the upload */
 }
 
 /* --- the place -------------------------------------------------------------------------------- */
 
-static bool is_sent(const struct upload *u, unsigned number)
+static bool has_bit(const unsigned char *bits, unsigned number)
 {
-    return (u->sent[number / 8] >> number % 8 & 1) != 0;
+    return (bits[number / 8] >> number % 8 & 1) != 0;
+}
+
+static void set_bit(unsigned char *bits, unsigned number)
+{
+    bits[number / 8] |= (unsigned char)(1 << number % 8);
 }
 
 static int reserve_locked(struct part_write *w, struct error *err)
 {
     struct upload *u = w->upload;
-    if (u->state == UPLOAD_OVER)
-        return upload_not_found(u->id, err);
-    if (u->state == UPLOAD_COMPLETING)
-        return error_set(err, E_NOT_READY, "upload '%s' is being completed", u->id);
+    int code = upload_check_open(u, err);
+    if (code != 0)
+        return code;
+    if (u->log_bytes >= (uint64_t)PART_RECORDS_MAX * PART_RECORD)
+        return error_set(err, E_TOO_LARGE,
+                         "upload '%s' has got %d parts, with those that were sent again, the most "
+                         "that it may: complete it, or begin another one",
+                         u->id, PART_RECORDS_MAX);
     if (w->size != OBJECT_SIZE_UNKNOWN)
-        w->place = part_place_choose(&u->unit, is_sent(u, w->part.number), w->part.number, w->size);
+        w->place =
+            part_place_choose(&u->unit, has_bit(u->sent, w->part.number), w->part.number, w->size);
     if (w->place.in_body) {
-        u->sent[w->part.number / 8] |= (unsigned char)(1 << w->part.number % 8);
+        set_bit(u->sent, w->part.number);
         u->in_body++;
         w->part.unit = u->unit;
     } else {
@@ -94,7 +106,7 @@ static void give_back_place(struct part_write *w)
 
 static int open_side(struct part_write *w, struct error *err)
 {
-    _cleanup_free_ char *path = side_path(w),
+    _cleanup_free_ char *path = side_path(w, w->side),
                         *dir = upload_dir_file(w->upload->mp, w->upload->id, ".");
     int errnum = fault_errno("disk.open");
     if (errnum == 0 && (w->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE)) < 0)
@@ -125,7 +137,7 @@ static void part_write_free(struct part_write *w)
 static void forget(struct part_write *w)
 {
     if (w->side != 0 && !w->is_recorded)
-        remove_side(w);
+        remove_side(w, w->side);
     give_back_place(w);
 }
 
@@ -159,19 +171,22 @@ static int append_locked(struct part_write *w, struct error *err)
 {
     struct upload *u = w->upload;
     unsigned char record[PART_RECORD];
-    if (u->state == UPLOAD_OVER)
-        return upload_not_found(u->id, err);
-    if (u->state == UPLOAD_COMPLETING)
-        return error_set(err, E_NOT_READY, "upload '%s' is being completed", u->id);
+    int code = upload_check_open(u, err);
+    if (code != 0)
+        return code;
     int errnum = fault_errno("upload.record");
     if (errnum != 0)
         return error_errno(err, errnum, "the log of upload '%s'", u->id);
     part_record_put(&w->part, record);
-    int code = file_pwrite_all(u->log_fd, record, sizeof record, u->log_bytes, err);
+    code = file_pwrite_all(u->log_fd, record, sizeof record, u->log_bytes, err);
     w->is_recorded = code == 0;
-    if (code == 0)
-        u->log_bytes += sizeof record;
-    return code;
+    if (code != 0)
+        return code;
+    w->is_again = has_bit(u->stored, w->part.number);
+    w->log_at = u->log_bytes;
+    set_bit(u->stored, w->part.number);
+    u->log_bytes += sizeof record;
+    return 0;
 }
 
 static int append_record(struct part_write *w)
@@ -188,6 +203,26 @@ static int run_record(struct disk_op *op)
     return append_record(op->ctx) == 0 ? 0 : -EIO;
 }
 
+/* The bytes that this part takes the place of are read by nobody: a completion reads those of last
+ * records.  What cannot be read now goes with the upload. */
+static void remove_replaced(const struct part_write *w)
+{
+    if (!w->is_again)
+        return;
+    _cleanup_free_ char *log = xmalloc(w->log_at + 1);
+    if (file_pread_full(w->upload->log_fd, log, w->log_at, 0, NULL) != 0)
+        return;
+    uint32_t side = part_log_side(log, w->log_at, w->part.number);
+    if (side != 0)
+        remove_side(w, side);
+}
+
+static int run_replace(struct disk_op *op)
+{
+    remove_replaced(op->ctx);
+    return 0;
+}
+
 /* --- the steps -------------------------------------------------------------------------------- */
 
 static void step_done(struct disk_op *op, int result);
@@ -197,17 +232,28 @@ static struct disk_op *next_op(struct part_write *w)
     const int fds[STEPS] = {[STEP_SYNC_BYTES] = file_of(w),
                             [STEP_SYNC_DIR] = w->dir_fd,
                             [STEP_RECORD] = -1,
-                            [STEP_SYNC_LOG] = w->upload->log_fd};
-    static const char *const points[STEPS] = {[STEP_SYNC_BYTES] = "upload.bytes",
-                                              [STEP_SYNC_DIR] = "sync.directory",
-                                              [STEP_SYNC_LOG] = "upload.log"};
-    w->op = (struct disk_op){.kind = w->step == STEP_RECORD ? DISK_CALL : DISK_FSYNC,
+                            [STEP_SYNC_LOG] = w->upload->log_fd,
+                            [STEP_REPLACE] = -1};
+    static const struct {
+        const char *point; /* of a sync */
+        int (*call)(struct disk_op *op);
+    } steps[STEPS] = {[STEP_SYNC_BYTES] = {"upload.bytes", NULL},
+                      [STEP_SYNC_DIR] = {"sync.directory", NULL},
+                      [STEP_RECORD] = {NULL, run_record},
+                      [STEP_SYNC_LOG] = {"upload.log", NULL},
+                      [STEP_REPLACE] = {NULL, run_replace}};
+    w->op = (struct disk_op){.kind = steps[w->step].call != NULL ? DISK_CALL : DISK_FSYNC,
                              .fd = fds[w->step],
-                             .call = run_record,
-                             .point = points[w->step],
+                             .call = steps[w->step].call,
+                             .point = steps[w->step].point,
                              .done = step_done,
                              .ctx = w};
     return &w->op;
+}
+
+static bool is_wanted(const struct part_write *w)
+{
+    return (w->step != STEP_SYNC_DIR || w->dir_fd >= 0) && (w->step != STEP_REPLACE || w->is_again);
 }
 
 static void step_done(struct disk_op *op, int result)
@@ -216,9 +262,10 @@ static void step_done(struct disk_op *op, int result)
     if (result < 0 && w->err.code == 0)
         error_errno(&w->err, -result, "store part %u of upload '%s'", w->part.number,
                     w->upload->id);
-    if (w->step == STEP_SYNC_BYTES && w->dir_fd < 0)
+    do
         w->step++;
-    if (w->err.code != 0 || ++w->step == STEPS)
+    while (w->step < STEPS && !is_wanted(w));
+    if (w->err.code != 0 || w->step == STEPS)
         end(w);
     else
         disk_submit_next(w->upload->mp->disk, next_op(w));
@@ -247,7 +294,9 @@ static int check_whole(struct part_write *w)
 static void md5_is_known(void *arg)
 {
     struct part_write *w = arg;
-    if (check_whole(w) != 0 || (!w->sync && append_record(w) != 0) || !w->sync) {
+    if (check_whole(w) == 0 && !w->sync && append_record(w) == 0)
+        remove_replaced(w);
+    if (w->err.code != 0 || !w->sync) {
         end(w);
         return;
     }

@@ -57,26 +57,28 @@ static void look_at(const struct look *l, const char *id, struct upload_about *a
     _cleanup_free_ char *done = upload_dir_file(l->mp, id, "done.json");
     const struct target_params *p = &l->sweep->target->params;
     *age = (struct upload_age){.expire_ms = p->uploads_expire, .keep_ms = p->uploads_keep};
-    age->is_whole = upload_dir_read(l->mp, id, about, NULL) == 0;
-    age->is_destroyed = age->is_whole && state_bucket_is_gone(l->state, about->bucket_id);
+    int code = upload_dir_read(l->mp, id, about, NULL);
+    age->is_whole = code != E_NOT_FOUND;
+    age->is_destroyed = code == 0 && state_bucket_is_gone(l->state, about->bucket_id);
     age->is_done = stat(done, &st) == 0;
     age->since_done_ms = age->is_done ? since((int64_t)st.st_mtime * 1000) : 0;
     if (upload_id_parse(id, &parsed, NULL) != 0)
         return;
     age->since_begun_ms = since((int64_t)parsed.time_ms);
-    age->is_aborted = age->is_whole && is_aborted(l, about, (int64_t)parsed.time_ms);
+    age->is_aborted = code == 0 && is_aborted(l, about, (int64_t)parsed.time_ms);
 }
 
-/* One that is open goes as by an abort, so that who works on it sees that it is over. */
+/* One that is open goes as by an abort, so that who works on it sees that it is over.  On one that
+ * cannot be opened nobody works; its body may be an object, too, which stays. */
 static int remove_one(const struct look *l, const char *id, const struct upload_about *about,
                       const struct upload_age *age, struct error *err)
 {
     _cleanup_(upload_unrefp)
     struct upload *u = NULL;
-    if (!age->is_whole || age->is_done)
-        return upload_dir_remove(l->mp, id, err);
-    int code = uploads_get(l->sweep->all, id, about->bucket_id, about->object, &u, err);
-    return code != 0 ? code : upload_abort(u, err);
+    if (age->is_whole && !age->is_done && about->object != NULL &&
+        uploads_get(l->sweep->all, id, about->bucket_id, about->object, &u, NULL) == 0)
+        return upload_abort(u, err);
+    return uploads_remove(l->sweep->all, l->mp, id, err);
 }
 
 static bool look_and_remove(void *ctx, const char *id)

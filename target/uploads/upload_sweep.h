@@ -12,7 +12,7 @@ struct upload_sweep;
 
 /* Ages of an upload, in milliseconds, and what the parameters say.  Pure. */
 struct upload_age {
-    bool is_whole;     /* about.json can be read */
+    bool is_whole;     /* about.json is there */
     bool is_destroyed; /* its bucket was */
     bool is_done;
     bool is_aborted; /* by a lifecycle rule */

@@ -24,6 +24,7 @@
 struct uploads {
     struct target *target;
     struct pool *threads;
+    uint64_t since_ms; /* the start of this target */
     atomic_bool stopped;
     pthread_mutex_t lock; /* of the list, and of references */
     struct upload *first;
@@ -73,6 +74,7 @@ int uploads_new(struct target *t, struct uploads **out, struct error *err)
 {
     struct uploads *all = xcalloc(1, sizeof *all);
     all->target = t;
+    all->since_ms = (uint64_t)clock_wall_ms();
     pthread_mutex_init(&all->lock, NULL);
     pthread_mutex_init(&all->count_lock, NULL);
     int code = thread_class_new(THREADS_ASSEMBLER, &t->params, &all->threads, err);
@@ -219,6 +221,7 @@ static int load_parts(struct upload *u, struct error *err)
     u->sides = table.sides_used;
     for (size_t i = 0; i < table.count; i++)
         u->sent[table.parts[i].number / 8] |= (unsigned char)(1 << table.parts[i].number % 8);
+    memcpy(u->stored, u->sent, sizeof u->stored);
     part_table_clear(&table);
     return 0;
 }
@@ -269,6 +272,11 @@ static int load_from(struct upload *u, struct error *err)
     if (code != 0 || u->done != NULL)
         return code;
     code = load_parts(u, err);
+    if (code == E_CORRUPT) {
+        log_warn("the log of an upload's parts is damaged", lstr("id", u->id), lerr(err));
+        u->state = UPLOAD_DAMAGED;
+        code = 0;
+    }
     return code != 0 ? code : finish_after_crash(u, err);
 }
 
@@ -401,6 +409,12 @@ struct target *upload_target(const struct upload *u)
     return u->all->target;
 }
 
+/* A record of the future was written by another clock. */
+bool upload_part_is_old(const struct upload *u, const struct part *part)
+{
+    return part->time_ms < u->all->since_ms || part->time_ms > (uint64_t)clock_wall_ms();
+}
+
 int upload_open_part(const struct upload *u, const struct part *part, int *fd, uint64_t *offset,
                      struct error *err)
 {
@@ -421,15 +435,35 @@ void upload_close_part(const struct upload *u, int fd)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+int upload_check_open(const struct upload *u, struct error *err)
+{
+    if (u->state == UPLOAD_OVER)
+        return upload_not_found(u->id, err);
+    if (u->state == UPLOAD_COMPLETING)
+        return error_set(err, E_NOT_READY, "upload '%s' is being completed; ask again", u->id);
+    if (u->state == UPLOAD_DAMAGED)
+        return error_set(err, E_CORRUPT,
+                         "the log of the parts of upload '%s' is damaged: abort it, and begin "
+                         "another one",
+                         u->id);
+    return 0;
+}
+
+int uploads_remove(struct uploads *all, const struct mountpath *mp, const char *id,
+                   struct error *err)
+{
+    bool counted = is_open(mp, id);
+    int code = upload_dir_remove(mp, id, err);
+    if (code == 0 && counted)
+        give_turn_back(all);
+    return code;
+}
+
 int upload_abort(struct upload *u, struct error *err)
 {
-    int code = 0;
     pthread_mutex_lock(&u->lock);
-    if (u->state == UPLOAD_COMPLETING)
-        code = error_set(err, E_NOT_READY, "upload '%s' is being completed; ask again", u->id);
-    else if (u->state == UPLOAD_OVER)
-        code = upload_not_found(u->id, err);
-    else
+    int code = u->state != UPLOAD_DAMAGED ? upload_check_open(u, err) : 0;
+    if (code == 0)
         u->state = UPLOAD_OVER;
     pthread_mutex_unlock(&u->lock);
     if (code != 0)

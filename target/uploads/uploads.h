@@ -28,7 +28,12 @@
 struct target;
 struct uploads;
 
-enum upload_state { UPLOAD_OPEN, UPLOAD_COMPLETING, UPLOAD_OVER };
+enum upload_state {
+    UPLOAD_OPEN,
+    UPLOAD_DAMAGED, /* its log cannot be read: it can be aborted */
+    UPLOAD_COMPLETING,
+    UPLOAD_OVER,
+};
 
 struct upload {
     struct uploads *all;
@@ -40,11 +45,12 @@ struct upload {
     int body_fd, log_fd;
     pthread_mutex_t lock; /* of what follows */
     enum upload_state state;
-    uint64_t unit;      /* part_place.h */
-    uint64_t log_bytes; /* of whole records */
-    uint32_t sides;     /* side files that were begun */
-    unsigned in_body;   /* parts on their way to the body */
-    unsigned char sent[PARTS_MAX / 8 + 1];
+    uint64_t unit;                           /* part_place.h */
+    uint64_t log_bytes;                      /* of whole records */
+    uint32_t sides;                          /* side files that were begun */
+    unsigned in_body;                        /* parts on their way to the body */
+    unsigned char sent[PARTS_MAX / 8 + 1];   /* in the body, or on their way there */
+    unsigned char stored[PARTS_MAX / 8 + 1]; /* that have a record */
     const struct object_file *file; /* NULL, or the body while it is completed in place … */
     struct object_file body;        /* … which is this */
     char *body_path;
@@ -79,13 +85,22 @@ int upload_check_room(struct upload *u, uint64_t bytes, struct error *err);
 /* Its parts, by the log.  E_NOT_FOUND: it is over. */
 int upload_parts(struct upload *u, struct part_table *out, struct error *err);
 struct target *upload_target(const struct upload *u);
+/* Was it stored before this target started?  A loss of power may have taken bytes that were not
+ * synced, and left the record. */
+bool upload_part_is_old(const struct upload *u, const struct part *part);
 /* The bytes of a part that is stored: a descriptor for upload_close_part(), and where they begin.
  */
 int upload_open_part(const struct upload *u, const struct part *part, int *fd, uint64_t *offset,
                      struct error *err);
 void upload_close_part(const struct upload *u, int fd);
+/* With its lock: may it get parts, or be completed?  E_NOT_READY: it is being completed;
+ * E_NOT_FOUND: it is over; E_CORRUPT: it is damaged. */
+int upload_check_open(const struct upload *u, struct error *err);
 /* Waits for the disk.  E_NOT_READY: it is being completed; E_NOT_FOUND: it is over. */
 int upload_abort(struct upload *u, struct error *err);
+/* What is left of one that nobody works on, or that cannot be opened. */
+int uploads_remove(struct uploads *all, const struct mountpath *mp, const char *id,
+                   struct error *err);
 /* It is completed, and `reply`, which is taken, says so; then its bytes go.  Waits for the disk.
  * The object is there: that the disk does not take this is logged, and no failure. */
 void upload_finish(struct upload *u, json_t *reply);
