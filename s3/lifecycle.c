@@ -184,6 +184,9 @@ static enum s3_error check_rule(const struct reading *r, struct s3_failure *why)
         return s3_fail(why, S3_MALFORMED_XML,
                        "A rule needs a status and an action; an expiration has one of days, a date "
                        "and delete markers");
+    if (!rule->has_filter && rule->prefix == NULL)
+        return s3_fail(why, S3_MALFORMED_XML,
+                       "A rule needs a <Filter> or a <Prefix>; an empty one is for all objects");
     if (rule->abort_days != 0 &&
         (rule->tags.count > 0 || rule->has_size_above || rule->size_below != UINT64_MAX))
         return s3_fail(why, S3_INVALID_REQUEST,

@@ -182,6 +182,7 @@ static void documents_that_are_refused(void **unused)
         {"", S3_MALFORMED_XML},
         {RULE(ON FILTER("")), S3_MALFORMED_XML},
         {RULE(FILTER("") DAYS("1")), S3_MALFORMED_XML},
+        {RULE(ON DAYS("1")), S3_MALFORMED_XML},
         {RULE("<Status>on</Status>" DAYS("1")), S3_MALFORMED_XML},
         {RULE(ON DAYS("1") FROM("2030-01-01")), S3_MALFORMED_XML},
         {RULE(ON DAYS("1") DAYS("1")), S3_MALFORMED_XML},
@@ -193,7 +194,8 @@ static void documents_that_are_refused(void **unused)
         {RULE(ON FROM("2030-02-30")), S3_INVALID_ARGUMENT},
         {RULE(ON FROM("2030-01-01T12:00:00Z")), S3_INVALID_ARGUMENT},
         {RULE(ON FROM("soon")), S3_INVALID_ARGUMENT},
-        {RULE("<ID>a</ID>" ON DAYS("1")) RULE("<ID>a</ID>" ON DAYS("2")), S3_INVALID_ARGUMENT},
+        {RULE("<ID>a</ID>" ON FILTER("") DAYS("1")) RULE("<ID>a</ID>" ON DAYS("2")),
+         S3_INVALID_ARGUMENT},
         {RULE(ON ABORT("1") FILTER(TAG("a", "b"))), S3_INVALID_REQUEST},
         {RULE(ON DAYS("1") FILTER("<And><ObjectSizeGreaterThan>5</ObjectSizeGreaterThan>"
                                   "<ObjectSizeLessThan>6</ObjectSizeLessThan></And>")),
