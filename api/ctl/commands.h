@@ -55,6 +55,7 @@ int object_cp_pattern(struct ctl *ctl, const struct args *args, const char *buck
 /* cp to a key, or --recursive; both names are changed. */
 int object_cp_stream(struct ctl *ctl, const struct args *args, struct object_name *from,
                      struct object_name *to);
+int object_cp_of_file(struct ctl *ctl, const char *path); /* refuses it */
 int object_head(struct ctl *ctl, const struct args *args);
 int object_show(struct ctl *ctl, const struct args *args);
 int object_sync(struct ctl *ctl, const struct args *args);

@@ -42,8 +42,9 @@ class Copy(Case):
 
     def test_a_file_is_no_source(self):
         self.write("file", b"1")
-        self.run_ctl("cp", "file", "b/k", code=2)
-        self.assertIn("'put' stores files", self.err)
+        for to in ("b/k", "b"):
+            self.run_ctl("cp", "file", to, code=2)
+            self.assertIn("'put' stores files", self.err)
 
     def test_onto_itself(self):
         for to in ("b/d/k", "b/d/", "dfc://b/d/k"):

@@ -77,6 +77,12 @@ class TorchTest(unittest.TestCase):
         cls.client.close()
         cls.mock.__exit__(None, None, None)
 
+    def test_a_prefix_that_nothing_has(self):
+        from dfc.torch import MapDataset, ObjectDataset
+        for kind in (MapDataset, ObjectDataset):
+            with self.assertRaisesRegex(dfc.NotFound, "begins with 'x/'"):
+                kind(self.bucket, "x/")
+
     def shards(self, rank=0, world=1, **options):
         from dfc.torch import ShardDataset
         return ShardDataset(self.bucket, "s{00..11}.tar", rank=rank, world=world, transform=key,

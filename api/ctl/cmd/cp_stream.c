@@ -132,6 +132,11 @@ static int copy_tree(struct ctl *ctl, const struct args *args, struct object_nam
     return copy_below(ctl, args, from, to);
 }
 
+int object_cp_of_file(struct ctl *ctl, const char *path)
+{
+    return ctl_usage(ctl, "'%s' is a file here, and 'cp' copies objects: 'put' stores files", path);
+}
+
 int object_cp_stream(struct ctl *ctl, const struct args *args, struct object_name *from,
                      struct object_name *to)
 {
@@ -147,8 +152,7 @@ int object_cp_stream(struct ctl *ctl, const struct args *args, struct object_nam
     if (args->given[F_recursive])
         return copy_tree(ctl, args, from, to);
     if (from->key[0] == '\0' && access(args->words[0], F_OK) == 0)
-        return ctl_usage(ctl, "'%s' is a file here, and 'cp' copies objects: 'put' stores files",
-                         args->words[0]);
+        return object_cp_of_file(ctl, args->words[0]);
     if (from->key[0] == '\0')
         return ctl_usage(ctl, "'%s' names no object: --recursive copies all of a bucket",
                          args->words[0]);

@@ -217,6 +217,8 @@ int object_cp(struct ctl *ctl, const struct args *args)
     if (put_flags(value, args, &e) != 0)
         return fail_flags(ctl, &e);
     bool chosen = args->given[F_template] || args->given[F_prefix] || args->given[F_list];
+    if (!chosen && n.key[0] == '\0' && access(args->words[0], F_OK) == 0)
+        return object_cp_of_file(ctl, args->words[0]);
     if (chosen == (n.key[0] != '\0'))
         return ctl_usage(ctl, "name one object, or a bucket with --template, --prefix or --list "
                               "('bucket cp' copies all of one)");

@@ -26,7 +26,7 @@ import torch.utils.data
 
 from . import objects, shards
 from .bucket import Bucket
-from .errors import Invalid
+from .errors import Invalid, NotFound
 from .objects import Names, ObjectReader, Share, Transform
 from .shards import ShardReader
 
@@ -217,7 +217,11 @@ def _collect(value: Any, found: List[State]) -> None:
 
 def _names(bucket: Bucket, prefix: str, names: Optional[Iterable[str]]) -> Names:
     if names is None:
-        return Names(entry.name for entry in bucket.list(prefix))
+        found = Names(entry.name for entry in bucket.list(prefix))
+        if not found:
+            raise NotFound(f"no object of the bucket '{bucket.name}' has a name that begins with "
+                           f"'{prefix}'", code="nothing_matched")
+        return found
     if prefix:
         raise Invalid("give a prefix or names, not both", code="invalid_argument")
     return names if isinstance(names, Names) else Names(names)
