@@ -14,7 +14,9 @@ struct proxy *auth_enter(struct http_request *req)
     if (p == NULL || p->guard != NULL)
         return p;
     error_set(&err, E_UNSUPPORTED,
-              "proxy '%s' was started without --public-auth: there are no users", p->id);
+              "proxy '%s' was started without --public-auth: there are no users, and every client "
+              "may do everything",
+              p->id);
     http_reply_error(req, &err);
     return NULL;
 }
