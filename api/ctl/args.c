@@ -127,22 +127,31 @@ static int short_flags(struct args *a, const char *text, struct cursor *c, struc
 
 /* ---- the command ---- */
 
+struct renamed {
+    const char *there, *here; /* NULL ends a table */
+};
+
 /* What other stores' clients (mc, gsutil, aws, ais) call a command that is here by another name. */
-static const char *name_here(const char *word)
+static const struct renamed commands_there[] = {
+    {"mb", "bucket create"},
+    {"rb", "bucket rm"},
+    {"stat", "object head"},
+    {"presign", "object url"},
+    {"dsort", "sort start"},
+    {"download", "object get"},
+    {NULL, NULL},
+};
+
+static const struct renamed verbs_there[] = {
+    {"list", "ls"},   {"delete", "rm"}, {"remove", "rm"},   {"destroy", "rm"},
+    {"rename", "mv"}, {"copy", "cp"},   {"make", "create"}, {NULL, NULL},
+};
+
+static const char *name_here(const struct renamed *rows, const char *word)
 {
-    static const struct {
-        const char *there, *here;
-    } rows[] = {
-        {"mb", "bucket create"},
-        {"rb", "bucket rm"},
-        {"stat", "object head"},
-        {"dsort", "sort start"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (strcmp(word, rows[i].there) == 0)
-            return rows[i].here;
-    }
-    return NULL;
+    while (rows->there != NULL && strcmp(word, rows->there) != 0)
+        rows++;
+    return rows->here;
 }
 
 /* "'cluster status' or 'sort status'": the commands that have the word for their verb. */
@@ -159,7 +168,7 @@ static int unknown_noun(const char *word, struct error *err)
     struct suggestion best = SUGGESTION_INIT;
     _cleanup_(buf_done)
     struct buf whole = BUF_INIT;
-    const char *here = name_here(word);
+    const char *here = name_here(commands_there, word);
     if (here != NULL)
         return error_set(err, E_INVALID, "there is no command '%s'; it is '%s' here", word, here);
     put_commands_of_verb(word, &whole);
@@ -183,6 +192,10 @@ static int unknown_verb(const char *noun, const char *word, struct error *err)
     struct suggestion best = SUGGESTION_INIT;
     _cleanup_(buf_done)
     struct buf all = BUF_INIT;
+    const char *here = name_here(verbs_there, word);
+    if (here != NULL && command_find(noun, here) != NULL)
+        return error_set(err, E_INVALID, "there is no '%s %s'; it is '%s %s' here", noun, word,
+                         noun, here);
     for (const struct command *c = commands; c->noun != NULL; c++) {
         if (strcmp(c->noun, noun) != 0 || c->verb == NULL)
             continue;

@@ -90,10 +90,13 @@ static void mistakes_are_named(void **state)
     REFUSED("there is no command 'quux'; try 'dfcctl help'", "quux");
     REFUSED("there is no command 'mb'; it is 'bucket create' here", "mb", "photos");
     REFUSED("there is no command 'stat'; it is 'object head' here", "stat", "photos/a");
+    REFUSED("there is no command 'download'; it is 'object get' here", "download", "b/o");
     REFUSED("there is no command 'health'; it is 'cluster health' here", "health");
     REFUSED("there is no command 'status'; it is 'cluster status' or 'sort status' here", "status");
     REFUSED("there is no command 'head'; it is 'object head' here", "head", "photos/a");
     REFUSED("there is no 'job sho'; did you mean 'job show'?", "job", "sho");
+    REFUSED("there is no 'bucket delete'; it is 'bucket rm' here", "bucket", "delete", "b");
+    REFUSED("there is no 'bucket list'; it is 'bucket ls' here", "bucket", "list");
     REFUSED("there is no 'node frobnicate'; there are ls, show, maintenance, decommission, rm",
             "node", "frobnicate");
     REFUSED("there is no flag --prefx; did you mean --prefix?", "ls", "--prefx=a");
