@@ -56,7 +56,7 @@ def test_walks(c):
     equal(fs.find("b/d"), ["b/d/e/z.csv", "b/d/x.csv", "b/d/y.txt"], "find")
     equal(fs.find("b", maxdepth=1), ["b/a", "b/de"], "find to a depth")
     equal(fs.find("b/a"), ["b/a"], "find of a file")
-    equal(fs.glob("b/**.csv"), ["b/d/e/z.csv", "b/d/x.csv"], "glob")
+    equal(fs.glob("b/**/*.csv"), ["b/d/e/z.csv", "b/d/x.csv"], "glob")
     equal(fs.du("b/d"), sum(map(len, fs.find("b/d"))), "du")
     equal((fs.isfile("b/d"), fs.isdir("b/d/"), fs.exists("b/x"), fs.exists("none/x")),
           (False, True, False, False), "what is there")
