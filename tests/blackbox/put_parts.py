@@ -134,11 +134,14 @@ def complete_broken(c, files, to):
     return upload.complete(list_of(bodies))
 
 
-def test_the_object_is_that_of_a_whole_put(c):
+def test_buckets(c):
     c.create("one")
     c.create("two", copies=2)
     c.create("sliced", ec={"data": 2, "parity": 1, "min_size": 100000})
     c.create("tagged", etag="md5")
+
+
+def test_the_object_is_that_of_a_whole_put(c):
     files = Files(c)
     files.write("f")
     about = ("-m", "Color=red", "-m", "step=7", "--content-type", "a/b")
