@@ -5,6 +5,8 @@
 #include "cluster/documents/state.h"
 #include "cluster/documents/state_holder.h"
 #include "common/arena.h"
+#include "common/base64url.h"
+#include "common/rng.h"
 #include "gateway/collect.h"
 #include "gateway/proxy_call.h"
 #include "gateway/reply.h"
@@ -12,6 +14,7 @@
 #include "s3/lifecycle.h"
 #include "s3/tags.h"
 
+enum { RULE_ID_BYTES = 18 };
 enum { BODY_MAX = 64 * 1024 }; /* a document with spaces; what is kept has none */
 
 /* --- the kinds -------------------------------------------------------------------------------- */
@@ -42,6 +45,20 @@ static enum s3_error rewrite_cors(const struct bucket *b, const char *body, size
     return e;
 }
 
+/* As of AWS, each rule has an id, by which x-amz-expiration names it. */
+static void name_rules(struct s3_lifecycle *lifecycle, struct arena *arena)
+{
+    unsigned char bytes[RULE_ID_BYTES];
+    char text[BASE64URL_CHARS(RULE_ID_BYTES)];
+    for (size_t i = 0; i < lifecycle->count; i++) {
+        struct s3_lifecycle_rule *rule = &lifecycle->rules[i];
+        if (rule->id != NULL && *rule->id != '\0')
+            continue;
+        random_bytes(bytes, sizeof bytes);
+        rule->id = arena_strndup(arena, text, base64url_encode(bytes, sizeof bytes, text));
+    }
+}
+
 static enum s3_error rewrite_lifecycle(const struct bucket *b, const char *body, size_t len,
                                        struct arena *arena, struct buf *out, struct s3_failure *why)
 {
@@ -50,9 +67,11 @@ static enum s3_error rewrite_lifecycle(const struct bucket *b, const char *body,
     if (e == S3_OK && b != NULL && b->props.backend != NULL && s3_lifecycle_expires(&lifecycle))
         e = s3_fail(why, S3_NOT_IMPLEMENTED,
                     "The bucket has a backend: set rules that expire objects there");
-    if (e == S3_OK)
-        s3_lifecycle_document(&lifecycle, out);
-    return e;
+    if (e != S3_OK)
+        return e;
+    name_rules(&lifecycle, arena);
+    s3_lifecycle_document(&lifecycle, out);
+    return S3_OK;
 }
 
 struct kind {

@@ -68,7 +68,8 @@ static void replied(struct http_request *req, void *ctx, const struct error *fai
     const struct local *l = ctx;
     struct forward_reply r = {.err = failure != NULL ? *failure : ERROR_INIT,
                               .status = http_reply_status(req),
-                              .length = http_reply_length(req)};
+                              .length = http_reply_length(req),
+                              .body = l->plan.body};
     struct taking t = {.arena = http_arena(req), .end = &t.first};
     http_reply_take_headers(req, take_header, &t);
     r.headers = t.first;

@@ -1,10 +1,12 @@
 #include "gateway/objects.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 #include "common/parse.h"
 #include "gateway/body.h"
+#include "gateway/expiration.h"
 #include "gateway/local.h"
 #include "gateway/native_head.h"
 #include "gateway/reply.h"
@@ -52,6 +54,28 @@ static bool wants_sum(const struct gateway_call *call, const struct forward_repl
     return r->status == 200 && mode != NULL && strcasecmp(mode, "ENABLED") == 0;
 }
 
+/* Of all of the object: a range says it in its header.  -1: the reply does not say. */
+static int64_t whole_length(const struct forward_reply *r)
+{
+    const char *range = target_call_header(r->headers, "Content-Range");
+    const char *total = range != NULL ? strchr(range, '/') : NULL;
+    uint64_t length;
+    if (r->status != 206)
+        return r->length;
+    return total != NULL && parse_u64(total + 1, &length, NULL) == 0 ? (int64_t)length : -1;
+}
+
+static void reply_expiration(struct http_request *req, const struct gateway_call *call,
+                             const struct forward_reply *r)
+{
+    int64_t length = whole_length(r);
+    if (r->err.code != 0 || length < 0)
+        return;
+    const struct expiration_object object = {
+        .size = (uint64_t)length, .headers = r->headers, .tags = tags_head_of(r->headers)};
+    expiration_reply(req, call, &object);
+}
+
 static void reply_read(struct http_request *req, const struct gateway_call *call,
                        const struct forward_reply *r)
 {
@@ -61,6 +85,7 @@ static void reply_read(struct http_request *req, const struct gateway_call *call
     }
     native_head_reply(req, call, r->headers);
     tags_head_reply_count(req, r->headers);
+    reply_expiration(req, call, r);
     if (wants_sum(call, r))
         native_head_reply_sum(req, r->headers);
     bool is_part = put_part(req, call, r);
@@ -127,11 +152,14 @@ void s3_get_object(struct http_request *req, const struct gateway_call *call)
 static void reply_stored(struct http_request *req, const struct gateway_call *call,
                          const struct forward_reply *r)
 {
-    (void)call;
     if (r->err.code != 0) {
         reply_failure(req, r);
         return;
     }
+    const struct expiration_object object = {.size = body_length(r->body),
+                                             .headers = r->headers,
+                                             .tags = s3_header(&call->head, "x-amz-tagging")};
+    expiration_reply(req, call, &object);
     reply_etag(req, r);
     native_head_reply_sum(req, r->headers);
     http_reply_empty(req, 200);

@@ -2,15 +2,17 @@
 
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/parse.h"
 #include "s3/document.h"
 #include "s3/xml_write.h"
 
-enum { DAYS_MAX = 36500, ID_MAX = 255 };
+enum { DAYS_MAX = 36500, ID_MAX = 255, ROOM_FIRST = 8 };
 
 struct reading {
     struct arena *arena;
     struct s3_lifecycle *out;
+    size_t room;                  /* of the rules */
     struct s3_lifecycle_rule now; /* the rule that is read */
     bool has_status;
     const char *tag_key; /* that waits for its value */
@@ -196,6 +198,20 @@ static enum s3_error check_rule(const struct reading *r, struct s3_failure *why)
     return S3_OK;
 }
 
+static void add_rule(struct reading *r)
+{
+    struct s3_lifecycle *out = r->out;
+    if (out->count == r->room) {
+        size_t room = r->room > 0 ? 2 * r->room : ROOM_FIRST;
+        struct s3_lifecycle_rule *rules = arena_alloc(r->arena, room * sizeof rules[0]);
+        if (out->count > 0)
+            memcpy(rules, out->rules, out->count * sizeof rules[0]);
+        out->rules = rules;
+        r->room = room;
+    }
+    out->rules[out->count++] = r->now;
+}
+
 static enum s3_error end_rule(void *ctx, const char *name, struct s3_failure *why)
 {
     struct reading *r = ctx;
@@ -206,7 +222,7 @@ static enum s3_error end_rule(void *ctx, const char *name, struct s3_failure *wh
     if (r->out->count == S3_LIFECYCLE_RULES_MAX)
         return s3_fail(why, S3_INVALID_REQUEST, "A bucket has %d rules at most",
                        S3_LIFECYCLE_RULES_MAX);
-    r->out->rules[r->out->count++] = r->now;
+    add_rule(r);
     begin_rule(r);
     return S3_OK;
 }
@@ -242,8 +258,7 @@ static const struct document document = {
 enum s3_error s3_lifecycle_parse(const char *body, size_t len, struct arena *arena,
                                  struct s3_lifecycle *out, struct s3_failure *why)
 {
-    *out = (struct s3_lifecycle){
-        .rules = arena_alloc(arena, S3_LIFECYCLE_RULES_MAX * sizeof out->rules[0])};
+    *out = (struct s3_lifecycle){.count = 0};
     struct reading r = {.arena = arena, .out = out};
     begin_rule(&r);
     enum s3_error e = document_read(&document, body, len, &r, why);
@@ -342,12 +357,16 @@ bool s3_lifecycle_expires(const struct s3_lifecycle *l)
     return false;
 }
 
-/* Have so many days passed, up to the midnight that ends the last of them? */
+/* The midnight that ends the last of so many days. */
+static int64_t midnight_after(int64_t begin_s, uint64_t days, int64_t day_s)
+{
+    int64_t end = begin_s + (int64_t)days * day_s;
+    return (end + day_s - 1) / day_s * day_s;
+}
+
 static bool is_over(int64_t begin_s, uint64_t days, const struct s3_lifecycle_now *now)
 {
-    int64_t end = begin_s + (int64_t)days * now->day_s;
-    int64_t midnight = (end + now->day_s - 1) / now->day_s * now->day_s;
-    return now->now_s >= midnight;
+    return now->now_s >= midnight_after(begin_s, days, now->day_s);
 }
 
 static bool prefix_fits(const struct s3_lifecycle_rule *rule, const char *key)
@@ -366,14 +385,25 @@ static bool tags_fit(const struct s3_lifecycle_rule *rule, const struct s3_tags 
 }
 
 /* All but the tags. */
+static bool filter_fits(const struct s3_lifecycle_rule *rule,
+                        const struct s3_lifecycle_object *object)
+{
+    return rule->is_enabled && prefix_fits(rule, object->key) &&
+           (!rule->has_size_above || object->size > rule->size_above) &&
+           (rule->size_below == UINT64_MAX || object->size < rule->size_below);
+}
+
+/* INT64_MAX: it expires no objects. */
+static int64_t due_at(const struct s3_lifecycle_rule *rule, int64_t modified_s, int64_t day_s)
+{
+    return rule->expire_days != 0 ? midnight_after(modified_s, rule->expire_days, day_s)
+                                  : rule->expire_from_s;
+}
+
 static bool is_due(const struct s3_lifecycle_rule *rule, const struct s3_lifecycle_object *object,
                    const struct s3_lifecycle_now *now)
 {
-    bool is_old = (rule->expire_days != 0 && is_over(object->modified_s, rule->expire_days, now)) ||
-                  now->now_s >= rule->expire_from_s;
-    return rule->is_enabled && is_old && prefix_fits(rule, object->key) &&
-           (!rule->has_size_above || object->size > rule->size_above) &&
-           (rule->size_below == UINT64_MAX || object->size < rule->size_below);
+    return now->now_s >= due_at(rule, object->modified_s, now->day_s) && filter_fits(rule, object);
 }
 
 enum s3_lifecycle_verdict s3_lifecycle_object(const struct s3_lifecycle *l,
@@ -394,6 +424,28 @@ enum s3_lifecycle_verdict s3_lifecycle_object(const struct s3_lifecycle *l,
             *rule = r;
     }
     return verdict;
+}
+
+bool s3_lifecycle_expiration(const struct s3_lifecycle *l, const struct s3_lifecycle_object *object,
+                             int64_t day_s, struct s3_lifecycle_expiration *out)
+{
+    *out = (struct s3_lifecycle_expiration){.at_s = INT64_MAX};
+    for (size_t i = 0; i < l->count; i++) {
+        const struct s3_lifecycle_rule *rule = &l->rules[i];
+        int64_t at_s = due_at(rule, object->modified_s, day_s);
+        if (at_s < out->at_s && filter_fits(rule, object) && tags_fit(rule, object->tags))
+            *out = (struct s3_lifecycle_expiration){.at_s = at_s, .rule = rule};
+    }
+    return out->rule != NULL;
+}
+
+void s3_lifecycle_expiration_text(const struct s3_lifecycle_expiration *x, struct buf *out)
+{
+    const char *id = x->rule->id != NULL ? x->rule->id : "";
+    char date[32];
+    buf_printf(out, "expiry-date=\"%s\", rule-id=\"", clock_format_http(x->at_s, date));
+    buf_put_url_escaped(out, id, strlen(id), "");
+    buf_putc(out, '"');
 }
 
 bool s3_lifecycle_aborts(const struct s3_lifecycle *l, const char *key, int64_t begun_s,

@@ -67,6 +67,17 @@ enum s3_lifecycle_verdict s3_lifecycle_object(const struct s3_lifecycle *l,
                                               const struct s3_lifecycle_object *object,
                                               const struct s3_lifecycle_now *now,
                                               const struct s3_lifecycle_rule **rule);
+/* The end of an object that some rule expires. */
+struct s3_lifecycle_expiration {
+    int64_t at_s; /* when the first rule may delete it; before now where it is due */
+    const struct s3_lifecycle_rule *rule;
+};
+
+/* False: no rule expires it.  The tags must have been read. */
+bool s3_lifecycle_expiration(const struct s3_lifecycle *l, const struct s3_lifecycle_object *object,
+                             int64_t day_s, struct s3_lifecycle_expiration *out);
+/* The same as x-amz-expiration has it: expiry-date="Fri, 23 Dec 2033 00:00:00 GMT", rule-id="a". */
+void s3_lifecycle_expiration_text(const struct s3_lifecycle_expiration *x, struct buf *out);
 /* Must an upload that began then be aborted? */
 bool s3_lifecycle_aborts(const struct s3_lifecycle *l, const char *key, int64_t begun_s,
                          const struct s3_lifecycle_now *now);

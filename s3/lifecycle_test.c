@@ -140,6 +140,70 @@ static void any_rule_is_enough(void **unused)
     assert_string_equal(rule->id, "b");
 }
 
+/* An object "logs/a" of 1000 bytes that was written on day 10 at noon. */
+static void what_the_header_says(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *rules;
+        const struct s3_tags *tags;
+        const char *text; /* NULL: none */
+    } at[] = {
+        {RULE("<ID>a</ID>" ON FILTER("") DAYS("3")), NULL,
+         "expiry-date=\"Thu, 15 Jan 1970 00:00:00 GMT\", rule-id=\"a\""},
+        {RULE("<ID>late</ID>" ON FILTER("") DAYS("9"))
+             RULE("<ID>a b\"&amp;\u00e9</ID>" ON PREFIX("logs/") FROM("1970-01-05")),
+         NULL, "expiry-date=\"Mon, 05 Jan 1970 00:00:00 GMT\", rule-id=\"a%20b%22%26%C3%A9\""},
+        {RULE("<ID>a</ID>" OFF FILTER("") DAYS("3")), NULL, NULL},
+        {RULE("<ID>a</ID>" ON FILTER(PREFIX("log/")) DAYS("3")), NULL, NULL},
+        {RULE("<ID>a</ID>" ON FILTER(PREFIX("logs/")) ABORT("3")), NULL, NULL},
+        {RULE("<ID>a</ID>" ON FILTER("") MARKER("true")), NULL, NULL},
+        {RULE("<ID>a</ID>" ON FILTER("<ObjectSizeLessThan>1000</ObjectSizeLessThan>") DAYS("3")),
+         NULL, NULL},
+        {RULE("<ID>a</ID>" ON FILTER(TAG("colour", "red")) DAYS("3")), &blue, NULL},
+        {RULE(ON FILTER(TAG("colour", "red")) DAYS("3")), &red,
+         "expiry-date=\"Thu, 15 Jan 1970 00:00:00 GMT\", rule-id=\"\""},
+    };
+    for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+        _cleanup_arena_ struct arena *a = arena_new(1024);
+        _cleanup_buf_ struct buf out = BUF_INIT;
+        static const struct s3_tags none = {.count = 0};
+        struct s3_lifecycle l;
+        struct s3_lifecycle_expiration x;
+        const struct s3_lifecycle_object object = {.key = "logs/a",
+                                                   .size = 1000,
+                                                   .modified_s = 10 * DAY + NOON,
+                                                   .tags = at[i].tags != NULL ? at[i].tags : &none};
+        assert_int_equal(parse(a, arena_printf(a, LIFECYCLE("%s"), at[i].rules), &l), S3_OK);
+        if (s3_lifecycle_expiration(&l, &object, DAY, &x) != (at[i].text != NULL))
+            fail_msg("row %zu", i);
+        if (at[i].text == NULL)
+            continue;
+        s3_lifecycle_expiration_text(&x, &out);
+        assert_string_equal(buf_str(&out), at[i].text);
+    }
+}
+
+static void many_rules(void **unused)
+{
+    (void)unused;
+    _cleanup_arena_ struct arena *a = arena_new(1024);
+    _cleanup_buf_ struct buf body = BUF_INIT;
+    struct s3_lifecycle l;
+    buf_puts(&body, "<LifecycleConfiguration>");
+    for (int i = 0; i < S3_LIFECYCLE_RULES_MAX; i++)
+        buf_printf(&body, RULE("<ID>r%d</ID>" ON FILTER("") DAYS("1")), i);
+    size_t full = body.len;
+    buf_puts(&body, "</LifecycleConfiguration>");
+    assert_int_equal(parse(a, buf_str(&body), &l), S3_OK);
+    assert_int_equal(l.count, S3_LIFECYCLE_RULES_MAX);
+    assert_string_equal(l.rules[0].id, "r0");
+    assert_string_equal(l.rules[S3_LIFECYCLE_RULES_MAX - 1].id, "r999");
+    body.len = full;
+    buf_puts(&body, RULE(ON FILTER("") DAYS("1")) "</LifecycleConfiguration>");
+    assert_int_equal(parse(a, buf_str(&body), &l), S3_INVALID_REQUEST);
+}
+
 static void uploads_are_aborted(void **unused)
 {
     (void)unused;
@@ -224,6 +288,8 @@ int main(void)
         cmocka_unit_test(what_becomes_of_an_object),
         cmocka_unit_test(an_age_ends_at_a_midnight),
         cmocka_unit_test(any_rule_is_enough),
+        cmocka_unit_test(what_the_header_says),
+        cmocka_unit_test(many_rules),
         cmocka_unit_test(uploads_are_aborted),
         cmocka_unit_test(what_is_written_is_what_was_read),
         cmocka_unit_test(documents_that_are_refused),

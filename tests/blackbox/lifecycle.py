@@ -2,6 +2,7 @@
 """Lifecycle rules: the job `expire` deletes what they expire, and nothing else: not what was written
 meanwhile, nor once the rules are changed, whatever nodes die."""
 
+import email.utils
 import os
 import tempfile
 import xml.etree.ElementTree as ElementTree
@@ -169,6 +170,58 @@ def test_days_of_one_second(c):
     setting(c, "lifecycle_day", "1s")
     wait_for(lambda: run(c, "aged") and c.names("aged") == [], "objects to be a day old")
     setting(c, "lifecycle_day", "1d")
+
+
+def ids_of(c, bucket, node="p1"):
+    body = S3(c, node=node).call("GET", f"/{bucket}", pairs=[("lifecycle", "")]).expect(200).body
+    return [e.text for e in ElementTree.fromstring(body).iter(NAMESPACE + "ID")]
+
+
+def test_a_rule_without_an_id_gets_one(c):
+    c.create("named")
+    rule = f"<Rule>{{}}<Filter></Filter><Status>Enabled</Status>{NEVER}</Rule>"
+    body = DOCUMENT.format(rule.format("<ID>mine</ID>") + rule.format("") + rule.format("<ID/>"))
+    S3(c).call("PUT", "/named", body.encode(), [("lifecycle", "")]).expect(200)
+    ids = ids_of(c, "named")
+    equal((len(ids), len(set(ids)), ids[0]), (3, 3, "mine"), f"ids {ids}")
+    check(all(ids), f"an empty id: {ids}")
+    for node in ("p1", "t1", "t2"):
+        equal(ids_of(c, "named", node), ids, f"ids at {node}")
+
+
+def test_replies_say_when_an_object_expires(c):
+    day = 86400
+    c.create("told")
+
+    def said(method, path, node, body=None, headers=None):
+        reply = S3(c, node=node).call(method, path, body, headers=headers)
+        check(reply.status in (200, 206), f"{method} {path}: {reply!r}")
+        return reply.headers.get("x-amz-expiration")
+
+    for node in ("p1", "t1", "t2", "t3"):
+        equal(said("PUT", "/told/logs/a", node, b"x" * 30), None, "without rules")
+        equal(said("GET", "/told/logs/a", node), None, "without rules")
+    S3(c).call("PUT", "/told/tagged", b"x", headers={"x-amz-tagging": "colour=red"}).expect(200)
+    set_rules(c, "told", (prefix("logs/"), "Enabled", NEVER), (prefix("logs/"), "Enabled", ONE_DAY),
+              (f"<And>{prefix('big/')}{LARGE}</And>", "Enabled", ONE_DAY),
+              (TAG.format("colour", "red"), "Enabled", ONE_DAY), ("", "Disabled", ONE_DAY))
+    modified = S3(c).call("HEAD", "/told/logs/a").expect(200).headers["Last-Modified"]
+    written = email.utils.parsedate_to_datetime(modified).timestamp()
+    end = email.utils.formatdate(-(-(written + day) // day) * day, usegmt=True)
+    for node in ("p1", "t1", "t2", "t3"):
+        wait_for(lambda n=node: said("HEAD", "/told/logs/a", n), f"the rules at {node}")
+        for method, headers in (("HEAD", None), ("GET", None), ("GET", {"Range": "bytes=3-4"})):
+            equal(said(method, "/told/logs/a", node, headers=headers),
+                  f'expiry-date="{end}", rule-id="r1"', f"{method} at {node}")
+        for key, rule, tags in (("logs/b", "r1", {}), ("big/a", "r2", {}),
+                                ("red", "r3", {"x-amz-tagging": "a=b&colour=red"})):
+            text = said("PUT", f"/told/{key}", node, b"x" * 21, tags)
+            check(text and text.endswith(f'rule-id="{rule}"'), f"PUT of {key} at {node}: {text}")
+        check(said("HEAD", "/told/tagged", node).endswith('rule-id="r3"'), "tags")
+        check(said("GET", "/told/big/a", node, headers={"Range": "bytes=0-0"}), "size of a range")
+        for key, size in (("big/small", 20), ("other", 30)):
+            equal(said("PUT", f"/told/{key}", node, b"x" * size), None, f"PUT of {key}")
+            equal(said("HEAD", f"/told/{key}", node), None, f"HEAD of {key}")
 
 
 def test_uploads_are_aborted(c):
