@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "s3/uploads/part_sizes.h"
 #include "target/format/attr.h"
 #include "target/format/attr_tags.h"
 #include "target/store/object.h"
@@ -19,9 +20,46 @@ static bool is_ours(const char *name)
            strcmp(name, OBJECT_BACKEND_SENT) == 0 || own_meta_find(name) != NULL;
 }
 
-static bool is_tags(const char *name)
+/* Any client of the backend may write them. */
+static bool is_tags(const char *value)
 {
-    return strcmp(name, ATTR_TAGS) == 0;
+    _cleanup_buf_ struct buf tags = BUF_INIT;
+    return attr_tags_normalize(value, &tags, NULL) == 0;
+}
+
+static bool is_part_sizes(const char *value)
+{
+    struct part_sizes sizes;
+    return part_sizes_parse(value, &sizes);
+}
+
+/* Pairs of the target's own that a backend keeps as user metadata. */
+static const struct carried {
+    const char *pair, *name;
+    bool (*is_readable)(const char *value);
+} carried[] = {
+    {ATTR_TAGS, BACKEND_TAGS_NAME, is_tags},
+    {ATTR_PARTS, BACKEND_PARTS_NAME, is_part_sizes},
+};
+
+enum { CARRIED = sizeof carried / sizeof carried[0] };
+
+static const struct carried *carried_of_pair(const char *pair)
+{
+    for (size_t i = 0; i < CARRIED; i++) {
+        if (strcmp(carried[i].pair, pair) == 0)
+            return &carried[i];
+    }
+    return NULL;
+}
+
+static const struct carried *carried_of_name(const char *name)
+{
+    for (size_t i = 0; i < CARRIED; i++) {
+        if (strcasecmp(carried[i].name, name) == 0)
+            return &carried[i];
+    }
+    return NULL;
 }
 
 bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **name,
@@ -29,8 +67,9 @@ bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **
 {
     const struct attr all = {.meta = pairs, .meta_len = len};
     while (attr_meta_next(&all, pos, name, value)) {
-        if (is_tags(*name))
-            *name = BACKEND_TAGS_NAME;
+        const struct carried *as = carried_of_pair(*name);
+        if (as != NULL)
+            *name = as->name;
         if (!is_ours(*name))
             return true;
     }
@@ -104,8 +143,8 @@ static int check_pair(const struct backend_ops *ops, const char *name, const cha
     if (is_encoding && strlen(value) >= BACKEND_ENCODING_MAX)
         return error_set(err, E_INVALID, "Content-Encoding has more than %d characters",
                          BACKEND_ENCODING_MAX - 1);
-    if (strcmp(name, BACKEND_TAGS_NAME) == 0 ||
-        (is_ours(name) && !is_encoding && !is_of_bytes && !is_kept && !is_tags(name)))
+    if (carried_of_name(name) != NULL || (is_ours(name) && !is_encoding && !is_of_bytes &&
+                                          !is_kept && carried_of_pair(name) == NULL))
         return error_set(err, E_INVALID,
                          "user metadata '%s': in a bucket with a backend the name is the target's "
                          "own",
@@ -173,24 +212,25 @@ static const char *user_pair(const struct backend_ops *ops, const char *header)
     return is_user ? header + prefix : NULL;
 }
 
-/* One of the target's own.  The header of tags is that of another cluster. */
+/* One of the target's own.  The headers of tags and parts are those of another cluster. */
 static const char *own_pair(const struct backend_ops *ops, const char *header)
 {
     const char *user = user_pair(ops, header);
-    if (user != NULL && strcasecmp(user, BACKEND_TAGS_NAME) == 0)
-        return ATTR_TAGS;
+    const struct carried *as = user != NULL ? carried_of_name(user) : NULL;
+    if (as != NULL)
+        return as->pair;
     for (const struct own_meta *own = own_metas; ops->keeps_headers && own->name != NULL; own++) {
-        if ((own->is_kept || is_tags(own->name)) && strcasecmp(own->given, header) == 0)
+        if ((own->is_kept || carried_of_pair(own->name) != NULL) &&
+            strcasecmp(own->given, header) == 0)
             return own->name;
     }
     return NULL;
 }
 
-/* Any client of the backend may write tags. */
 static bool is_readable(const char *pair, const char *value)
 {
-    _cleanup_buf_ struct buf tags = BUF_INIT;
-    return !is_tags(pair) || attr_tags_normalize(value, &tags, NULL) == 0;
+    const struct carried *as = carried_of_pair(pair);
+    return as == NULL || as->is_readable(value);
 }
 
 static void take_header(void *ctx, const char *header, const char *value)

@@ -2,7 +2,7 @@
  *
  *   Dfc-Meta-Colour: blue ◀─▶ "colour\0blue\0" ◀─▶ x-amz-meta-colour: blue
  *
- * Tags have the name BACKEND_TAGS_NAME there: x-amz-meta-dfc-tags.
+ * Tags and the sizes of parts have names of their own there: x-amz-meta-dfc-tags, -dfc-parts.
  *
  * A backend's row says by which prefix its headers have it (backend_ops.meta_prefix), and whether
  * it takes it (takes_meta).  What it could not give back as it was is refused before anything is
@@ -15,8 +15,9 @@
 #include "common/error.h"
 #include "target/backend/backend.h"
 
-/* Not that of the pair, which a backend that is a cluster of ours would refuse. */
+/* Not those of the pairs, which a backend that is a cluster of ours would refuse. */
 #define BACKEND_TAGS_NAME "dfc-tags"
+#define BACKEND_PARTS_NAME "dfc-parts"
 
 /* The next pair; *pos starts at 0, false at the end.  Those that the target keeps for itself
  * (object.h) are left out. */

@@ -45,6 +45,8 @@ static void what_is_refused(void **unused)
         {S3, PAIRS("entity-cache-control\0no-cache\0"), 0},
         {S3, PAIRS("entity-tags\0a=1&b=x%20y\0"), 0},
         {S3, PAIRS("dfc-tags\0a=1\0"), E_INVALID},
+        {S3, PAIRS("entity-parts\0002x5,1x1\0"), 0},
+        {S3, PAIRS("dfc-parts\0001x5\0"), E_INVALID},
         {"gs://b?auth=none", PAIRS("entity-cache-control\0no-cache\0"), E_UNSUPPORTED},
         {S3, PAIRS("backend-mine\0b\0source\0x\0"), 0},
         {"gs://b?auth=none", PAIRS("a\0b\0"), 0},
@@ -87,7 +89,8 @@ static void what_is_sent(void **unused)
     (void)unused;
     static const char pairs[] =
         "zz\0last\0backend-etag\0\"x\"\0backend-encoding\0gzip\0a-b\0first one\0"
-        "entity-expires\0soon\0entity-sum\0CRC32\0entity-tags\0a=1\0";
+        "entity-expires\0soon\0entity-sum\0CRC32\0entity-tags\0a=1\0"
+        "entity-parts\0002x5\0";
     const struct backend_write write = {
         .meta = pairs, .meta_len = sizeof pairs - 1, .part = 1, .upload_id = "u"};
     static const struct {
@@ -106,8 +109,9 @@ static void what_is_sent(void **unused)
         assert_int_equal(count_lines(&r, "x-amz-meta-a-b: first one"), rows[i].has);
         assert_int_equal(count_lines(&r, "x-amz-meta-zz: last"), rows[i].has);
         assert_int_equal(count_lines(&r, "x-amz-meta-dfc-tags: a=1"), rows[i].has);
-        assert_int_equal(count_lines(&r, "x-amz-date;x-amz-meta-a-b;x-amz-meta-dfc-tags;"
-                                         "x-amz-meta-zz;x-amz-security-"),
+        assert_int_equal(count_lines(&r, "x-amz-meta-dfc-parts: 2x5"), rows[i].has);
+        assert_int_equal(count_lines(&r, "x-amz-date;x-amz-meta-a-b;x-amz-meta-dfc-parts;"
+                                         "x-amz-meta-dfc-tags;x-amz-meta-zz;x-amz-security-"),
                          rows[i].has);
         assert_int_equal(count_lines(&r, "content-encoding: gzip"), rows[i].has);
         assert_int_equal(count_lines(&r, "Expires: soon"), rows[i].has);
@@ -184,6 +188,29 @@ static void tags_that_come_back(void **unused)
     }
 }
 
+static void parts_that_come_back(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const struct backend_ops *ops;
+        const char *header, *value;
+        bool is_taken;
+    } rows[] = {
+        {&backend_s3, "X-Amz-Meta-Dfc-Parts", "2x5", true},
+        {&backend_s3, "x-amz-meta-dfc-parts", "5", false},
+        {&backend_s3, "x-amz-meta-entity-parts", "2x5", false},
+        {&backend_dfc, "Dfc-Parts", "2x5", true},
+    };
+    static const char want[] = "entity-parts\0002x5";
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct backend_facts f;
+        read_pairs(rows[i].ops, (const char *const[]){rows[i].header, rows[i].value, NULL}, &f);
+        assert_int_equal(f.meta_len, rows[i].is_taken ? sizeof want : 0);
+        if (rows[i].is_taken)
+            assert_memory_equal(f.meta, want, sizeof want);
+    }
+}
+
 static void more_than_there_is_room_for(void **unused)
 {
     (void)unused;
@@ -204,9 +231,13 @@ static void more_than_there_is_room_for(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_refused),     cmocka_unit_test(how_long_it_may_be),
-        cmocka_unit_test(what_is_sent),        cmocka_unit_test(what_comes_back),
-        cmocka_unit_test(tags_that_come_back), cmocka_unit_test(more_than_there_is_room_for),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(how_long_it_may_be),
+        cmocka_unit_test(what_is_sent),
+        cmocka_unit_test(what_comes_back),
+        cmocka_unit_test(tags_that_come_back),
+        cmocka_unit_test(parts_that_come_back),
+        cmocka_unit_test(more_than_there_is_room_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

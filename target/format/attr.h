@@ -64,6 +64,9 @@ enum attr_flags {
 
 /* A pair of `meta`: the object's tags, as the header x-amz-tagging has them (attr_tags.h). */
 #define ATTR_TAGS "entity-tags"
+/* A pair of `meta` of an object that was uploaded in parts: their sizes (s3/uploads/part_sizes.h).
+ */
+#define ATTR_PARTS "entity-parts"
 
 struct attr {
     unsigned flags; /* those of enum attr_flags that are not the codec's own */

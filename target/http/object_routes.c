@@ -229,7 +229,8 @@ const struct http_route object_routes[] = {
      .body = "",
      .reply = "200 or 206 with the bytes; `ETag`, `Last-Modified`, `Dfc-Version`, "
               "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Md5` (buckets with etag md5; "
-              "`<MD5>-N`: uploaded in N parts), `Dfc-Meta-*`, `Dfc-Tags`; 304. Of a member "
+              "`<MD5>-N`: uploaded in N parts), `Dfc-Meta-*`, `Dfc-Tags`, "
+              "`Dfc-Parts`; 304. Of a member "
               "`Dfc-Archive`, and no checksum; of members `{\"version\", \"count\", "
               "\"members\": [{\"name\", \"type\", \"size\", \"offset\", \"modified\"}], "
               "\"truncated\"}`",

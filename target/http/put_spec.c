@@ -9,6 +9,7 @@
 #include "target/node/reply.h"
 #include "target/copies/object_copy.h"
 #include "s3/sum_text.h"
+#include "s3/uploads/part_sizes.h"
 #include "target/node/target.h"
 #include "target/node/write_path.h"
 #include "target/store/own_meta.h"
@@ -57,9 +58,9 @@ static void refuse_own(struct meta *m)
     const struct attr all = {.meta = m->pairs.data, .meta_len = m->pairs.len};
     for (const struct own_meta *own = own_metas; own->name != NULL && m->err.code == 0; own++) {
         if (attr_meta_find(&all, own->name) != NULL)
-            error_set(&m->err, E_INVALID,
-                      "user metadata '%s': the name is the target's own; send the header %s",
-                      own->name, own->sent);
+            error_set(&m->err, E_INVALID, "user metadata '%s': the name is the target's own%s%s",
+                      own->name, own->sent != NULL ? "; send the header " : "",
+                      own->sent != NULL ? own->sent : "");
     }
 }
 
@@ -261,6 +262,21 @@ static void collect_tag(const struct object_call *call, const char *tag, struct 
         add_own(m, &row, tag);
 }
 
+/* An object without room for the sizes of its parts has none. */
+static void collect_parts(const struct object_call *call, struct meta *m)
+{
+    const char *text = http_header(call->req, UPLOAD_PARTS_HEADER);
+    const char *backend = call->bucket->props.backend;
+    struct part_sizes sizes;
+    size_t before = m->pairs.len;
+    if (m->err.code != 0 || text == NULL || !part_sizes_parse(text, &sizes) ||
+        before + sizeof ATTR_PARTS + strlen(text) + 1 > ATTR_META_MAX)
+        return;
+    attr_meta_add(&m->pairs, ATTR_PARTS, text);
+    if (backend != NULL && backend_meta_check(backend, m->pairs.data, m->pairs.len, NULL) != 0)
+        m->pairs.len = before;
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 static int put_open_with(struct object_call *call, const struct meta *meta, struct write_parts *out,
@@ -343,8 +359,10 @@ static int take_meta(struct object_call *call, struct meta *meta, struct error *
         collect_encoding(call->req, meta);
         collect_tags(call->req, meta);
         collect_kept(call->req, meta);
-        if (call->put.in_parts)
+        if (call->put.in_parts) {
             collect_tag(call, http_header(call->req, UPLOAD_TAG_HEADER), meta);
+            collect_parts(call, meta);
+        }
     }
     return check_meta(call, meta, err);
 }

@@ -7,6 +7,8 @@
  *   entity-md5                Content-MD5, to compare     Dfc-Md5
  *   entity-sum                Dfc-Sum                     the same
  *   entity-tags               Dfc-Tags                    the same
+ *   entity-parts              nothing: it completes an    Dfc-Parts
+ *                             upload in parts
  *   entity-cache-control, …   Cache-Control, …            the same
  *
  * Pure. */
@@ -22,14 +24,17 @@
 /* Tags: "a=1&b=2", as x-amz-tagging has them (target/format/attr_tags.h). */
 #define OBJECT_TAGS_HEADER "Dfc-Tags"
 
+/* The sizes of the parts of an object that was uploaded in parts: "9999x8388608,1x123". */
+#define OBJECT_PARTS_HEADER "Dfc-Parts"
+
 struct own_meta {
     const char *name;
-    const char *sent;  /* the header of a PUT */
+    const char *sent;  /* the header of a PUT; NULL: a client sends none */
     const char *given; /* the header of a reply; NULL: its reply is apart */
     bool is_kept;      /* a PUT's header is kept as it is */
 };
 
-enum { OWN_METAS_MAX = 9 };
+enum { OWN_METAS_MAX = 10 };
 
 /* Ends with a row without a name. */
 extern const struct own_meta own_metas[];

@@ -144,6 +144,8 @@ static void put_headers(struct header_lines *h, const struct completion *c,
     const struct upload_about *about = &c->upload->about;
     header_lines_add(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_UPLOAD);
     header_lines_printf(h, UPLOAD_TAG_HEADER ": %s", plan->tag);
+    if (*plan->parts != '\0')
+        header_lines_printf(h, UPLOAD_PARTS_HEADER ": %s", plan->parts);
     if (in_place)
         header_lines_printf(h, UPLOAD_ID_HEADER ": %s", c->upload->id);
     if (!has_type(about))

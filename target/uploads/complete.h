@@ -15,7 +15,8 @@
 #include "target/uploads/upload_plan.h"
 #include "target/uploads/uploads.h"
 
-#define UPLOAD_TAG_HEADER "Dfc-Upload-Tag" /* of the object: its entity tag in S3 */
+#define UPLOAD_TAG_HEADER "Dfc-Upload-Tag"     /* of the object: its entity tag in S3 */
+#define UPLOAD_PARTS_HEADER "Dfc-Upload-Parts" /* the sizes of its parts */
 #define UPLOAD_ID_HEADER "Dfc-Upload"
 
 struct completion {

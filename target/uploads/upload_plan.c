@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/checksum.h"
+#include "common/mem.h"
 #include "target/uploads/part_place.h"
 
 static enum upload_verdict judge(const struct part_table *table, const struct listed_part *list,
@@ -37,6 +38,16 @@ static void write_tag(const struct listed_part *list, size_t count, struct uploa
     snprintf(plan->tag, sizeof plan->tag, "%.32s-%u", hex, (unsigned)count);
 }
 
+static void write_sizes(const struct part_table *table, const struct listed_part *list,
+                        size_t count, struct upload_plan *plan)
+{
+    _cleanup_free_ uint64_t *sizes = xcalloc(count, sizeof *sizes);
+    for (size_t i = 0; i < count; i++)
+        sizes[i] = part_table_find(table, list[i].number)->size;
+    if (!part_sizes_print(sizes, count, plan->parts))
+        plan->parts[0] = '\0';
+}
+
 /* Does the part lie in the body where the parts before it end? */
 static bool follows(const struct part *part, uint64_t before)
 {
@@ -58,5 +69,6 @@ struct upload_plan upload_plan_make(const struct part_table *table, const struct
         plan.size += part->size;
     }
     write_tag(list, count, &plan);
+    write_sizes(table, list, count, &plan);
     return plan;
 }

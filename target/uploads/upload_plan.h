@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "s3/uploads/part_sizes.h"
 #include "target/uploads/part_log.h"
 
 enum upload_verdict {
@@ -27,7 +28,8 @@ struct upload_plan {
     size_t at;     /* the row of the list that is refused; 0 without a refusal */
     uint64_t size; /* of the object, in bytes */
     bool in_place; /* the first `size` bytes of the body are the object's; else copy the parts */
-    char tag[UPLOAD_TAG_MAX]; /* of the object: the MD5 of the MD5s, "-", how many parts */
+    char tag[UPLOAD_TAG_MAX];   /* of the object: the MD5 of the MD5s, "-", how many parts */
+    char parts[PART_SIZES_MAX]; /* their sizes; "": they have no room */
 };
 
 /* Of a refusal only the verdict and the row count. */

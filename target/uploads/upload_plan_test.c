@@ -39,6 +39,7 @@ static void parts_in_place_need_no_copy(void **unused)
     assert_true(plan.in_place);
     assert_int_equal(plan.size, 2 * UNIT + 10);
     assert_string_equal(plan.tag, "73abfaa81f4eb3cc0ae223090f330f51-3");
+    assert_string_equal(plan.parts, "2x8388608,1x10");
     assert_true(PLAN(1).in_place);
 }
 
@@ -50,6 +51,7 @@ static void other_parts_are_copied(void **unused)
     assert_false(PLAN(1, 3).in_place);    /* a gap */
     assert_int_equal(PLAN(1, 3).verdict, UPLOAD_COMPLETE);
     assert_int_equal(PLAN(1, 3).size, UNIT + 10);
+    assert_string_equal(PLAN(1, 7).parts, "1x8388608,1x8388609");
 }
 
 /* Part 2 is shorter than the unit, so that part 3 does not lie where part 2 ends. */

@@ -13,7 +13,7 @@ import threading
 
 from lib import ROOT, check, equal, in_parallel, main, wait_for
 from uploads_lib import (MIB, PART, Upload, all_uploads, bodies_of, has_object, list_of, md5,
-                         open_uploads, patiently, tag_of)
+                         open_uploads, patiently, sizes_of, tag_of)
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 from fake_s3 import FakeS3  # noqa: E402
@@ -46,7 +46,7 @@ def test_parts_in_any_order_become_an_object(c):
         done = u.complete(list_of(bodies))
         equal((done["size"], done["tag"]), (sum(map(len, bodies)), tag_of(bodies)), kind)
         reply = has_object(c, kind, "dir/o", b"".join(bodies), Content_Type="a/b",
-                           Dfc_Meta_Color="red")
+                           Dfc_Meta_Color="red", Dfc_Parts=sizes_of(bodies))
         if kind != "through":  # there the tag is the backend's
             equal(reply.headers["ETag"], f'"{done["version"]}"', f"ETag in {kind}")
         equal(open_uploads(c, kind), ([], False), "open uploads")
@@ -67,7 +67,7 @@ def test_other_sizes_and_gaps(c):
                 u.part(number, body)
             equal(u.parts(), (list(numbers), False), "the parts")
             equal(u.complete(list_of(bodies, numbers))["tag"], tag_of(bodies), "tag")
-            has_object(c, kind, "sizes", b"".join(bodies))
+            has_object(c, kind, "sizes", b"".join(bodies), Dfc_Parts=sizes_of(bodies))
 
 
 def test_an_empty_part(c):
@@ -200,6 +200,19 @@ def test_metadata_leaves_room_for_the_tag(c):
     u.part(1, body)
     u.complete(list_of([body]))
     equal(c.object("HEAD", "one", name).headers["Dfc-Md5"], tag_of([body]), "its tag")
+    room = 2048 - len(f"entity-md5 {tag_of([body])} a ") - len("entity-parts 1x6 ")
+    for spare, parts in ((0, "1x6"), (1, None)):
+        u = Upload(c, "one", name, headers={"Dfc-Meta-A": "x" * (room + spare - 1)})
+        u.part(1, body)
+        u.complete(list_of([body]))
+        has_object(c, "one", name, body, Dfc_Md5=tag_of([body]), Dfc_Parts=parts)
+
+
+def test_sizes_of_parts_are_the_targets(c):
+    c.object("PUT", "one", "whole", b"x", {"Dfc-Parts": "1x1"}).expect(200)
+    has_object(c, "one", "whole", b"x", Dfc_Parts=None)
+    c.object("PUT", "one", "whole", b"x", {"Dfc-Meta-Entity-Parts": "1x1"}).expect(
+        400, "invalid_argument", "own")
 
 
 def test_a_type_that_no_object_may_have(c):

@@ -15,7 +15,7 @@ import socket
 from copies import setting, wait_repaired
 from lib import WAIT_SECONDS, check, equal, escape, in_parallel, main, wait_for
 from uploads_lib import (PART, Upload, all_uploads, bodies_of, folder, has_object, list_of,
-                         open_uploads, patiently, tag_of)
+                         open_uploads, patiently, sizes_of, tag_of)
 
 KINDS = ("one", "two")
 POINTS = int(os.environ.get("DFC_POINTS", 0 if os.environ.get("DFC_LONG") else 3))
@@ -70,7 +70,8 @@ class Step:
     def complete(self):
         reply = patiently(lambda: self.upload.try_complete(list_of(self.bodies))).expect(200)
         equal(reply.json()["tag"], tag_of(self.bodies), "tag")
-        has_object(self.c, self.kind, self.name, b"".join(self.bodies))
+        has_object(self.c, self.kind, self.name, b"".join(self.bodies),
+                   Dfc_Parts=sizes_of(self.bodies))
         return reply.json()
 
     def is_old_or_new(self):

@@ -1,6 +1,7 @@
 """Uploads in parts (docs/design/uploads.md), as a client makes them."""
 
 import hashlib
+import itertools
 import os
 import time
 import urllib.parse
@@ -22,6 +23,12 @@ def tag_of(bodies):
     """Of the object that these parts make."""
     digests = b"".join(hashlib.md5(body).digest() for body in bodies)
     return f"{md5(digests)}-{len(bodies)}"
+
+
+def sizes_of(bodies):
+    """What Dfc-Parts says of an object that these parts make."""
+    runs = [(len(list(run)), size) for size, run in itertools.groupby(map(len, bodies))]
+    return ",".join(f"{count}x{size}" for count, size in runs)
 
 
 def bodies_of(count, last, salt=0):
