@@ -9,6 +9,7 @@
 #define NATIVE_META "Dfc-Meta-"
 #define NATIVE_SUM "Dfc-Sum"
 #define NATIVE_MISSING "Dfc-Missing"
+#define NATIVE_PARTS "Dfc-Parts"
 
 enum { META_BYTES_MAX = 2048, LINES_FIRST = 16 };
 
@@ -261,6 +262,16 @@ void native_head_reply_sum(struct http_request *req, const struct target_call_he
         return;
     http_reply_header(req, s3_sum_header(sum.type), s3_sum_print(&sum, text));
     http_reply_header(req, "x-amz-checksum-type", "FULL_OBJECT");
+}
+
+/* Sizes of other bytes, which another client of a backend may have stored, are of no use. */
+const char *native_head_parts(const struct target_call_header *headers, int64_t length,
+                              struct part_sizes *out)
+{
+    const char *text = target_call_header(headers, NATIVE_PARTS);
+    bool is_right = text != NULL && length >= 0 && part_sizes_parse(text, out) &&
+                    out->total == (uint64_t)length;
+    return is_right ? text : NULL;
 }
 
 /* The query may replace these headers of the reply. */

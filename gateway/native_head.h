@@ -12,6 +12,7 @@
 #include "common/arena.h"
 #include "gateway/target_call.h"
 #include "s3/sum_text.h"
+#include "s3/uploads/part_sizes.h"
 
 /* "Name: value" lines of a native call. */
 struct native_head {
@@ -54,5 +55,8 @@ void native_head_add_sum(struct native_head *h, const struct s3_sum_text *sum);
 bool native_head_sum(const struct target_call_header *headers, struct s3_sum_value *out);
 /* x-amz-checksum-… and its type; nothing where the reply has none. */
 void native_head_reply_sum(struct http_request *req, const struct target_call_header *headers);
+/* The sizes of the object's parts, which has `length` bytes.  NULL: they are not known. */
+const char *native_head_parts(const struct target_call_header *headers, int64_t length,
+                              struct part_sizes *out);
 /* A parameter of the query that replaces a header; NULL: there is none. */
 const char *native_head_replaced(const struct gateway_call *call);

@@ -1,6 +1,5 @@
 #include "gateway/objects.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -9,10 +8,9 @@
 #include "gateway/expiration.h"
 #include "gateway/local.h"
 #include "gateway/native_head.h"
+#include "gateway/object_part.h"
 #include "gateway/reply.h"
 #include "gateway/tags_head.h"
-
-#define PART_NUMBER "partNumber"
 
 static void reply_etag(struct http_request *req, const struct forward_reply *r)
 {
@@ -31,21 +29,6 @@ static void reply_failure(struct http_request *req, const struct forward_reply *
 }
 
 /* --- GetObject, HeadObject -------------------------------------------------------------------- */
-
-/* The only part of an object is all of it: as of AWS, its reply is that to a range. */
-static bool put_part(struct http_request *req, const struct gateway_call *call,
-                     const struct forward_reply *r)
-{
-    char text[80];
-    bool is_part =
-        s3_query_get(&call->s3.query, PART_NUMBER) != NULL && r->status == 200 && r->length > 0;
-    if (!is_part)
-        return false;
-    snprintf(text, sizeof text, "bytes 0-%lld/%lld", (long long)r->length - 1,
-             (long long)r->length);
-    http_reply_header(req, "Content-Range", text);
-    return true;
-}
 
 /* It is that of all bytes. */
 static bool wants_sum(const struct gateway_call *call, const struct forward_reply *r)
@@ -88,11 +71,10 @@ static void reply_read(struct http_request *req, const struct gateway_call *call
     reply_expiration(req, call, r);
     if (wants_sum(call, r))
         native_head_reply_sum(req, r->headers);
-    bool is_part = put_part(req, call, r);
     if (r->err.code == E_NOT_MODIFIED)
         http_reply_empty(req, 304);
     else
-        forward_reply_bytes(req, is_part ? 206 : r->status, r);
+        forward_reply_bytes(req, r->status, r);
 }
 
 /* Of a change: parameters that ask for less than the object, and that no operation is told by. */
@@ -103,25 +85,12 @@ static enum s3_error check_whole(const struct gateway_call *call, struct s3_fail
     return native_head_check_version(call, why);
 }
 
-static enum s3_error check_part(const struct gateway_call *call, struct s3_failure *why)
-{
-    const char *part = s3_query_get(&call->s3.query, PART_NUMBER);
-    uint64_t number;
-    if (part == NULL)
-        return S3_OK;
-    if (s3_header(&call->head, "Range") != NULL)
-        return s3_fail(why, S3_INVALID_REQUEST, "A read has a Range or a partNumber, not both");
-    if (parse_u64(part, &number, NULL) != 0 || number == 0)
-        return s3_fail(why, S3_INVALID_ARGUMENT, "partNumber must be at least 1");
-    return number == 1 ? S3_OK : s3_fail(why, S3_INVALID_PART_NUMBER, NULL);
-}
-
 static enum s3_error check_read(const struct gateway_call *call, struct s3_failure *why)
 {
     const char *replaced = native_head_replaced(call);
     enum s3_error e = native_head_check_version(call, why);
-    if (e == S3_OK)
-        e = check_part(call, why);
+    if (e == S3_OK && s3_query_get(&call->s3.query, PART_NUMBER) != NULL)
+        e = object_part_check(call, why);
     if (e == S3_OK && call->credential.signing == S3_SIGNED_NOT && replaced != NULL)
         return s3_fail(why, S3_INVALID_REQUEST, "%s needs a signed request", replaced);
     return e;
@@ -134,6 +103,10 @@ void s3_get_object(struct http_request *req, const struct gateway_call *call)
     struct s3_failure why;
     if (check_read(call, &why) != S3_OK) {
         gateway_fail(req, &why);
+        return;
+    }
+    if (s3_query_get(&call->s3.query, PART_NUMBER) != NULL) {
+        object_part_read(req, call);
         return;
     }
     const char *range = s3_header(&call->head, "Range");
