@@ -3,6 +3,7 @@
 #include "access/exposure_gate.h"
 #include "access/guard.h"
 #include "access/witness.h"
+#include "ais/dialect.h"
 #include "gateway/reply.h"
 #include "net/auth/auth.h"
 #include "net/daemon.h"
@@ -56,6 +57,7 @@ static int start_server(struct proxy *p, const struct listener *l, struct error 
         .visitors = asks_visitors(p, net) ? p->visitors : NULL,
         .auth = p->auth,
         .error_form = net == NET_S3 ? &gateway_error_form : NULL,
+        .dialect = (net & (NET_PUBLIC | NET_ADMIN)) != 0 ? &ais_dialect : NULL,
         .tls = tls,
         .tls_handshake_timeout_ms = p->params.tls_handshake_timeout,
         .tls_handshakes_max = (unsigned)p->params.tls_handshakes_max,

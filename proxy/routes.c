@@ -1,5 +1,6 @@
 /* Every call that a proxy takes: one table for each topic. */
 #include "net/http/session_routes.h"
+#include "proxy/ais/ais_routes.h"
 #include "proxy/http/access_routes.h"
 #include "proxy/http/auth_routes.h"
 #include "proxy/http/batch.h"
@@ -24,5 +25,6 @@ const struct http_route *const proxy_routes[] = {
     object_routes,  list_routes,   bucket_routes,      job_routes,        cluster_routes,
     control_routes, daemon_routes, documents_routes,   session_routes,    object_copies_routes,
     access_routes,  reseal_routes, auth_routes,        signed_url_routes, s3_routes,
-    bucket_calls,   upload_routes, upload_list_routes, batch_routes,      NULL,
+    bucket_calls,   upload_routes, upload_list_routes, batch_routes,      ais_routes,
+    NULL,
 };

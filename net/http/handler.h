@@ -44,6 +44,15 @@ struct http_error_form {
     int (*put)(const struct http_request *req, const struct error *err, struct buf *out);
 };
 
+/* Another API that clients of a listener may speak on the same paths.  Its routes stand in the
+ * tables below a prefix of its own ("/ais"), which is put before the path of a request that speaks
+ * it; a path that has the prefix already speaks it, too. */
+struct http_dialect {
+    const char *prefix;
+    bool (*speaks)(const struct http_request *req); /* by its head and raw query; no route yet */
+    const struct http_error_form *error_form;       /* of its requests; NULL: the listener's */
+};
+
 /* Which listeners serve a route. */
 enum http_net {
     NET_PUBLIC = 1,
@@ -145,6 +154,7 @@ int64_t http_content_length(const struct http_request *req);
 bool http_body_comes_once(const struct http_request *req);
 /* Is it of a web page that the listener's rules refuse (visitor.h)?  Of a route with `pages`. */
 bool http_is_foreign(const struct http_request *req);
+const char *http_node(const struct http_request *req);       /* this node's name */
 const char *http_request_id(const struct http_request *req); /* the client's X-Request-Id or ours */
 struct arena *http_arena(struct http_request *req); /* in the thread that handles the request */
 const char *http_peer(struct http_request *req);    /* "127.0.0.1:4711" */

@@ -246,13 +246,28 @@ static int request_ask_guard(struct http_request *req, struct error *err)
     return guard != NULL ? guard->open(guard->ctx, req, err) : 0;
 }
 
+/* Where its route is looked for: a request of the dialect is one of the dialect's routes. */
+static const char *request_route_path(struct http_request *req)
+{
+    const struct http_dialect *d = req->server->dialect;
+    if (d == NULL)
+        return req->path;
+    size_t len = strlen(d->prefix);
+    bool has_prefix = strncmp(req->path, d->prefix, len) == 0 && req->path[len] == '/';
+    if (!has_prefix && !d->speaks(req))
+        return req->path;
+    if (d->error_form != NULL)
+        req->error_form = d->error_form;
+    return has_prefix ? req->path : arena_printf(req->arena, "%s%s", d->prefix, req->path);
+}
+
 static int request_prepare(struct http_request *req, struct error *err)
 {
     if (server_is_over(req->server))
         return error_set(err, E_NOT_READY, "the node is stopping");
     struct error why = ERROR_INIT;
-    int found =
-        router_find(req->server->router, req->method, req->path, strlen(req->path), &req->match);
+    const char *path = request_route_path(req);
+    int found = router_find(req->server->router, req->method, path, strlen(path), &req->match);
     int rc = request_check_gates(req, err);
     if (rc != 0)
         return rc;

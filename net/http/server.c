@@ -240,6 +240,7 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->guard = config->guard;
     s->witness = config->witness;
     s->error_form = config->error_form;
+    s->dialect = config->dialect;
     s->user = config->user;
     s->received_bytes = metric_get(M_http_bytes_received_total, NULL);
     s->sent_bytes = metric_get(M_http_bytes_sent_total, NULL);

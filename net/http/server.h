@@ -45,6 +45,7 @@ struct http_server_config {
                               * operators' calls */
     const struct http_witness *witness; /* told of the end of each request; or NULL.  Borrowed */
     const struct http_error_form *error_form; /* of its requests; NULL: JSON.  Borrowed */
+    const struct http_dialect *dialect; /* that its clients may speak, too; or NULL.  Borrowed */
     struct tls *tls; /* TLS is spoken, with this certificate; NULL: plain HTTP.  Borrowed.
                         * (libmicrohttpd: always plain) */
     uint64_t tls_handshake_timeout_ms; /* of a client in the handshake; 0: idle_timeout_s */

@@ -72,6 +72,7 @@ struct http_server {
     const struct http_guard *guard;           /* NULL: everybody may do everything */
     const struct http_witness *witness;       /* NULL: nobody is told */
     const struct http_error_form *error_form; /* NULL: JSON */
+    const struct http_dialect *dialect;       /* NULL: none */
     atomic_ullong complained_ms;              /* of somebody who was refused, last */
     char run[16]; /* random: distinguishes the request ids of this run */
     atomic_uint_fast64_t next_id;

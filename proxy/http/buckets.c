@@ -407,7 +407,7 @@ static void body_with_action(struct http_request *req, const struct action *tabl
         http_reply_error(req, &err);
 }
 
-static void post_body(struct http_request *req, const char *data, size_t len)
+void bucket_post(struct http_request *req, const char *data, size_t len)
 {
     body_with_action(req, post_actions, data, len);
 }
@@ -417,7 +417,7 @@ static void put_body(struct http_request *req, const char *data, size_t len)
     body_with_action(req, put_actions, data, len);
 }
 
-static void delete_body(struct http_request *req, const char *data, size_t len)
+void bucket_delete_by(struct http_request *req, const char *data, size_t len)
 {
     struct error err = ERROR_INIT;
     if (len > 0)
@@ -440,7 +440,7 @@ static void post_begin(struct http_request *req)
     const struct proxy *p = http_user(req);
     size_t max = p->params.body_max > JOB_SPEC_MAX ? p->params.body_max : JOB_SPEC_MAX;
     if (!proxy_passed_to_primary(req))
-        http_collect_body(req, max, post_body);
+        http_collect_body(req, max, bucket_post);
 }
 
 static void put_begin(struct http_request *req)
@@ -450,7 +450,7 @@ static void put_begin(struct http_request *req)
 
 static void delete_begin(struct http_request *req)
 {
-    change_begin(req, delete_body);
+    change_begin(req, bucket_delete_by);
 }
 
 const struct http_route bucket_routes[] = {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "access/guard.h"
+#include "access/redirect_proof.h"
 #include "cluster/members/location.h"
 #include "cluster/placement/owners.h"
 #include "common/clock.h"
@@ -65,11 +66,11 @@ static char *where_it_is(struct proxy *p, const struct relay_object *o, struct e
 }
 
 static void stream(struct proxy *p, struct http_request *req, const struct bucket *b,
-                   const char *url, const char *proof)
+                   const char *url, const char *proof, const char *raw_query)
 {
     const struct relay_object object = {.bucket = b->name,
                                         .object = http_path_param(req, "object"),
-                                        .raw_query = http_raw_query(req),
+                                        .raw_query = raw_query,
                                         .proof = proof,
                                         .where = where_it_is};
     if (is_read(req) && bucket_has_copies(b))
@@ -78,8 +79,25 @@ static void stream(struct proxy *p, struct http_request *req, const struct bucke
         relay_start(p, req, url);
 }
 
-/* `new_name`: of a rename that the caller may do; else NULL. */
-static void send_on(struct http_request *req, const char *new_name)
+/* What the target is to believe: of the request, or of the call that it becomes. */
+static void put_proof(const struct http_request *req, const struct object_send *how,
+                      const struct bucket *b, struct buf *proof)
+{
+    const struct redirect_call call = {.reads = is_read(req),
+                                       .method = http_method_name(http_method(req)),
+                                       .bucket_id = b->id,
+                                       .object = http_path_param(req, "object"),
+                                       .range = http_header(req, "Range"),
+                                       .member = how->member};
+    if (how->streams && !guard_has_url(req)) /* a token is streamed, too */
+        return;
+    if (how->member != NULL)
+        guard_put_call_proof(req, &call, proof);
+    else
+        guard_put_proof(req, b->id, how->new_name, proof);
+}
+
+void object_send(struct http_request *req, const struct object_send *how)
 {
     struct proxy *p = http_user(req);
     const char *bucket = http_path_param(req, "bucket");
@@ -97,14 +115,20 @@ static void send_on(struct http_request *req, const char *new_name)
     struct buf url = BUF_INIT;
     _cleanup_(buf_done)
     struct buf proof = BUF_INIT;
-    location_put_target(&url, owner, s, b, object, http_raw_query(req));
-    if (!relay_is_wanted(req) || guard_has_url(req)) /* a token is streamed, too */
-        guard_put_proof(req, b->id, new_name, &proof);
+    location_put_target(&url, owner, s, b, object, how->raw_query);
+    put_proof(req, how, b, &proof);
     buf_puts(&url, buf_str(&proof));
-    if (relay_is_wanted(req))
-        stream(p, req, b, buf_str(&url), buf_str(&proof));
+    if (how->streams)
+        stream(p, req, b, buf_str(&url), buf_str(&proof), how->raw_query);
     else
         http_reply_redirect(req, buf_str(&url));
+}
+
+static void send_on(struct http_request *req, const char *new_name)
+{
+    const struct object_send how = {
+        .raw_query = http_raw_query(req), .new_name = new_name, .streams = relay_is_wanted(req)};
+    object_send(req, &how);
 }
 
 static void object_begin(struct http_request *req)

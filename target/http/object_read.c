@@ -12,12 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ais/dialect.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/reader.h"
 #include "target/node/reply.h"
 #include "target/archive/member_read.h"
+#include "target/http/ais_headers.h"
 #include "target/node/call.h"
 #include "target/copies/copies.h"
 #include "target/cold/fresh.h"
@@ -57,6 +59,8 @@ static void put_headers(const struct object_call *call, const struct attr *a)
     http_reply_header(req, "Dfc-Checksum-Type", checksum_name(a->checksum.type));
     http_reply_header(req, "Dfc-Checksum-Value", hex);
     object_reply_meta(req, a, call->read.holder);
+    if (ais_speaks(req))
+        ais_headers_put(call, a);
 }
 
 /* --- verify_on_read --------------------------------------------------------------------------- */

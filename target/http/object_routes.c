@@ -134,8 +134,16 @@ static void list_begin(struct http_request *req)
     {"dfcb", "the bucket's id, from a proxy's redirect"},                           \
         {"dfcv", "the state version, from there"},                                  \
         {"dfca", "with access control: the proxy's decision about this very call"}, \
+        {"dfcd", "ais: the call is of AIStore's SDK"},                              \
     {                                                                               \
         "dfcn", "with it: the new name that a rename may give"                      \
+    }
+/* The SDK reads with `direct` at a target that its own placement names, and adds its query to a
+ * redirect that it follows itself, over TLS. */
+#define FROM_SDK                                                                  \
+    {"provider", "ais: from AIStore's SDK"}, {"archregx", "empty: from the SDK"}, \
+    {                                                                             \
+        "props", "not looked at: from the SDK"                                    \
     }
 #define MEMBER_ERRORS \
     "; not_an_archive member_not_found member_unreadable archive_damaged archive_limit"
@@ -152,7 +160,7 @@ const struct http_route object_routes[] = {
      .any_type = true,
      .begin = object_write_begin,
      .summary = "Stores an object.",
-     .query = HTTP_PARAMETERS(FROM_PROXY),
+     .query = HTTP_PARAMETERS({"provider", "ais: from AIStore's SDK"}, FROM_PROXY),
      .body =
          "the bytes; `Content-Type`, `Dfc-Sum`, `Dfc-Tags`, `Dfc-Checksum-Type` with "
          "`Dfc-Checksum-Value`, or `Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`; "
@@ -225,7 +233,7 @@ const struct http_route object_routes[] = {
      .right = RIGHT_READ,
      .begin = object_read_begin,
      .summary = "Reads an object, a range of it, or members of the archive that it is.",
-     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, FROM_PROXY),
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, FROM_SDK, FROM_PROXY),
      .body = "",
      .reply = "200 or 206 with the bytes; `ETag`, `Last-Modified`, `Dfc-Version`, "
               "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Md5` (buckets with etag md5; "
@@ -243,7 +251,7 @@ const struct http_route object_routes[] = {
      .right = RIGHT_READ,
      .begin = object_read_begin,
      .summary = "The headers of GET without the bytes.",
-     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, FROM_PROXY),
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, FROM_SDK, FROM_PROXY),
      .body = "",
      .reply = "as GET, without a body",
      .errors = ADMISSION "; object_not_found precondition_failed corrupt" MEMBER_ERRORS},

@@ -2,6 +2,7 @@
 
 #include <strings.h>
 
+#include "ais/dialect.h"
 #include "target/backend/meta.h"
 #include "target/node/call.h"
 #include "target/format/attr_tags.h"
@@ -302,7 +303,7 @@ static int put_open_with(struct object_call *call, const struct meta *meta, stru
         .durability = call->bucket->props.durability,
         .checksum = call->bucket->props.checksum,
         .expect = expect,
-        .content_type = http_header(req, "Content-Type"),
+        .content_type = ais_speaks(req) ? NULL : http_header(req, "Content-Type"),
         .meta = meta->pairs.data,
         .meta_len = meta->pairs.len,
         .condition = {.check = object_call_has_conditions(call) ? check_conditions : NULL,

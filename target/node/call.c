@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "access/guard.h"
+#include "ais/dialect.h"
 #include "cluster/members/location.h"
 #include "cluster/placement/owners.h"
 #include "common/clock.h"
@@ -174,6 +175,8 @@ void object_call_start(struct object_call *call, void (*serve)(struct object_cal
 
 void object_call_run(struct http_request *req, void (*serve)(struct object_call *call))
 {
+    if (ais_speaks(req))
+        http_set_error_form(req, &ais_error_form);
     object_call_start(object_call_new(req), serve);
 }
 

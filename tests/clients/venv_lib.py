@@ -53,3 +53,19 @@ def python_with(module, packages):
             skip(f"{' '.join(packages)} cannot be installed: {why}")
         check(imports(python, module), f"{module} is installed and cannot be imported")
         yield python
+
+
+@contextlib.contextmanager
+def python_with_release(package, release):
+    """A new environment with this release alone: two of them are compared by two tests."""
+    folder = os.environ.get("DFC_VENVS")  # NAME/RELEASE below it: made before, for who runs it often
+    ready = folder and os.path.join(folder, package, release, "bin", "python")
+    if ready and os.path.exists(ready):
+        yield ready
+        return
+    with tempfile.TemporaryDirectory() as new:
+        python = empty(new)
+        why = install(python, (f"{package}=={release}",))
+        if why:
+            skip(f"{package} {release} cannot be installed: {why}")
+        yield python

@@ -1,0 +1,39 @@
+#include "proxy/ais/ais_refused.h"
+
+#include <string.h>
+
+#include "proxy/primary/proxy.h"
+
+void ais_refused_begin(struct http_request *req)
+{
+    struct error err;
+    error_set(&err, E_UNSUPPORTED,
+              "%s '%s' of AIStore's API is not served here (docs/guide/from-aistore.md has the "
+              "calls that are)",
+              http_method_name(http_method(req)), http_path(req));
+    http_reply_error(req, &err);
+}
+
+int ais_check_refused(const struct http_request *req, const struct ais_refusal *table,
+                      struct error *err)
+{
+    for (; table->parameter != NULL; table++) {
+        const char *value = http_query(req, table->parameter);
+        bool is_taken = value == NULL || value[0] == '\0' ||
+                        (table->unless != NULL && strcmp(value, table->unless) == 0);
+        if (!is_taken)
+            return error_set(err, E_UNSUPPORTED, "parameter '%s=%.64s': %s is not supported",
+                             table->parameter, value, table->what);
+    }
+    return 0;
+}
+
+int ais_check_common(const struct http_request *req, struct error *err)
+{
+    static const struct ais_refusal table[] = {
+        {"provider", "ais", "another provider (a bucket with a backend is of provider ais, too)"},
+        {"namespace", NULL, "a namespace"},
+        {NULL},
+    };
+    return ais_check_refused(req, table, err);
+}

@@ -1,0 +1,21 @@
+/* What of the dialect there is not: 501 with a sentence. */
+#pragma once
+
+#include "common/error.h"
+#include "net/http/handler.h"
+
+/* A handler: the call is none of ours. */
+void ais_refused_begin(struct http_request *req);
+
+/* Do the parameters that all calls have say what can be done?  `provider` is ais or empty, there is
+ * no namespace. */
+int ais_check_common(const struct http_request *req, struct error *err);
+/* The first of these parameters that the request has with a value is refused, as `what`.  Ends with
+ * a NULL name. */
+struct ais_refusal {
+    const char *parameter;
+    const char *unless; /* this value is taken; NULL: none but the empty one */
+    const char *what;   /* "appending to an object" */
+};
+int ais_check_refused(const struct http_request *req, const struct ais_refusal *table,
+                      struct error *err);

@@ -1,0 +1,176 @@
+#include "proxy/ais/ais_routes.h"
+
+#include "ais/dialect.h"
+#include "proxy/ais/ais_buckets.h"
+#include "proxy/ais/ais_cluster.h"
+#include "proxy/ais/ais_lists.h"
+#include "proxy/ais/ais_objects.h"
+#include "proxy/ais/ais_refused.h"
+
+#define BUCKET_PATTERN AIS_PREFIX "/v1/buckets/{bucket}"
+#define OBJECT_PATTERN AIS_PREFIX "/v1/objects/{bucket}/{object...}"
+#define COMMON               \
+    {"provider", "ais"},     \
+    {                        \
+        "namespace", "empty" \
+    }
+#define BUCKET_ERRORS "bucket_not_found invalid_name not_supported"
+#define OBJECT_ERRORS BUCKET_ERRORS " object_not_found no_targets node_unreachable"
+/* The SDK's bodies are JSON, and say so; what it sends to be stored says so, too. */
+#define REFUSED(name_, method_, pattern_, right_)                                    \
+    {                                                                                \
+        .name = name_, .method = method_, .pattern = pattern_, .nets = NET_PUBLIC,   \
+        .right = right_, .any_type = true, .begin = ais_refused_begin,               \
+        .summary = "A call of AIStore's API that is not served.",                    \
+        .query = HTTP_PARAMETERS({HTTP_ANY_PARAMETER, "not looked at"}), .body = "", \
+        .reply = "501", .errors = "not_supported"                                    \
+    }
+
+const struct http_route ais_routes[] = {
+    {.name = "ais_smap",
+     .method = HTTP_GET,
+     .pattern = AIS_PREFIX "/v1/daemon",
+     .nets = NET_PUBLIC,
+     .right = RIGHT_SEE,
+     .begin = ais_smap_begin,
+     .summary = "The map of the cluster for AIStore's SDK.",
+     .query = HTTP_PARAMETERS({"what", "smap"}, COMMON),
+     .body = "",
+     .reply = "`{\"tmap\", \"pmap\", \"proxy_si\", \"version\", \"uuid\"}`",
+     .errors = "not_ready not_supported"},
+    {.name = "ais_health",
+     .method = HTTP_GET,
+     .pattern = AIS_PREFIX "/v1/health",
+     .nets = NET_PUBLIC,
+     .right = RIGHT_ANY,
+     .begin = ais_health_begin,
+     .summary = "Is this proxy ready?",
+     .query = HTTP_PARAMETERS({"prr", "true"}, COMMON),
+     .body = "",
+     .reply = "200",
+     .errors = "not_ready"},
+    {.name = "ais_bucket_list",
+     .method = HTTP_GET,
+     .pattern = AIS_PREFIX "/v1/buckets",
+     .nets = NET_PUBLIC,
+     .right = RIGHT_ANY,
+     .begin = ais_buckets_begin,
+     .summary = "All buckets that the caller may list.",
+     .query = HTTP_PARAMETERS({"provider", "ais or empty: all; another one: none"},
+                              {"namespace", "empty"}, {"presence", "not looked at"}),
+     .body = "not looked at",
+     .reply = "`[{\"name\", \"provider\": \"ais\"}]`",
+     .errors = ""},
+    {.name = "ais_bucket_post",
+     .method = HTTP_POST,
+     .pattern = BUCKET_PATTERN,
+     .nets = NET_PUBLIC,
+     .changes = true,
+     .right = RIGHT_ANY,
+     .begin = ais_bucket_post_begin,
+     .summary = "Creates or renames a bucket, with the rights of [bucket_create](#bucket_create).",
+     .query = HTTP_PARAMETERS(COMMON, {"bck_to", "of move-bck: ais/@#/NAME/"}),
+     .body = "`{\"action\": \"create-bck\"}` or `{\"action\": \"move-bck\"}`",
+     .reply = "201; 204",
+     .errors = BUCKET_ERRORS " bucket_exists invalid_json"},
+    {.name = "ais_bucket_delete",
+     .method = HTTP_DELETE,
+     .pattern = BUCKET_PATTERN,
+     .nets = NET_PUBLIC,
+     .changes = true,
+     .right = RIGHT_ADMIN,
+     .begin = ais_bucket_delete_begin,
+     .summary = "Destroys a bucket and the objects in it.",
+     .query = HTTP_PARAMETERS(COMMON, {"keep_bck_md", "not looked at"}),
+     .body = "`{\"action\": \"destroy-bck\"}`; without it the call is refused",
+     .reply = "204",
+     .errors = BUCKET_ERRORS " invalid_json"},
+    {.name = "ais_bucket_head",
+     .method = HTTP_HEAD,
+     .pattern = BUCKET_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_LIST,
+     .begin = ais_bucket_head_begin,
+     .summary = "Does the bucket exist?",
+     .query = HTTP_PARAMETERS(COMMON, {"presence", "not looked at"},
+                              {"bsumm_remote", "refused: a summary"}, {"uuid", "not looked at"}),
+     .body = "",
+     .reply = "200, with `Ais-Bucket-Props`",
+     .errors = BUCKET_ERRORS},
+    {.name = "ais_object_list",
+     .method = HTTP_GET,
+     .pattern = BUCKET_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_LIST,
+     .begin = ais_list_begin,
+     .summary = "A page of a bucket's objects.",
+     .query = HTTP_PARAMETERS(COMMON),
+     .body = "`{\"action\": \"list\", \"value\": {\"prefix\", \"pagesize\", \"uuid\", \"props\", "
+             "\"continuation_token\", \"flags\", \"start_after\"}}`",
+     .reply = "MessagePack: `{\"UUID\", \"ContinuationToken\", \"Flags\", \"Entries\": [{\"n\", "
+              "\"cs\", \"v\", \"s\", \"f\"}]}`",
+     .errors = BUCKET_ERRORS " invalid_json node_unreachable no_targets"},
+    {.name = "ais_object_get",
+     .method = HTTP_GET,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_READ,
+     .begin = ais_object_read_begin,
+     .summary = "Reads an object, or a member of the archive that it is.",
+     .query = HTTP_PARAMETERS(COMMON, {"archpath", "name of a member"}, {"archregx", "empty"},
+                              {"archmode", "refused: a pattern"}, {"etl_name", "refused: ETL"},
+                              {"etl_args", "refused: ETL"}, {"etl_pipeline", "refused: ETL"},
+                              {"latest-ver", "false"}),
+     .body = "",
+     .reply = "307 to the target; its reply is the bytes, with headers `ais-*`",
+     .errors = OBJECT_ERRORS " range_not_satisfiable member_not_found"},
+    {.name = "ais_object_head",
+     .method = HTTP_HEAD,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_READ,
+     .begin = ais_object_read_begin,
+     .summary = "The headers of an object.",
+     .query = HTTP_PARAMETERS(COMMON, {"props", "not looked at: all are sent"},
+                              {"archpath", "name of a member"}, {"archregx", "empty"},
+                              {"archmode", "refused: a pattern"}, {"etl_name", "refused: ETL"},
+                              {"etl_args", "refused: ETL"}, {"etl_pipeline", "refused: ETL"},
+                              {"latest-ver", "false"}, {"presence", "not looked at"}),
+     .body = "",
+     .reply = "307 to the target; its reply has headers `ais-*`",
+     .errors = OBJECT_ERRORS " member_not_found"},
+    {.name = "ais_object_put",
+     .method = HTTP_PUT,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .any_type = true,
+     .right = RIGHT_WRITE,
+     .begin = ais_object_put_begin,
+     .summary = "Stores an object: streams it to the target that owns it. Its `Content-Type` is "
+                "not kept, since the SDK sends the same one with everything.",
+     .query =
+         HTTP_PARAMETERS(COMMON, {"append_type", "refused: appending"},
+                         {"append_handle", "refused: appending"}, {"object_to", "refused: a copy"},
+                         {"uploadId", "refused: a part"}, {"partNumber", "refused: a part"}),
+     .body = "the bytes; with `Connection: close`, as the SDK sends over TLS, the reply is a "
+             "redirect",
+     .reply = "200",
+     .errors = OBJECT_ERRORS " no_space quota_exceeded"},
+    {.name = "ais_object_delete",
+     .method = HTTP_DELETE,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_DELETE,
+     .begin = ais_object_delete_begin,
+     .summary = "Deletes an object.",
+     .query = HTTP_PARAMETERS(COMMON),
+     .body = "",
+     .reply = "307 to the target; its reply is 204",
+     .errors = OBJECT_ERRORS},
+    REFUSED("ais_bucket_put", HTTP_PUT, BUCKET_PATTERN, RIGHT_ADMIN),
+    REFUSED("ais_bucket_patch", HTTP_PATCH, BUCKET_PATTERN, RIGHT_ADMIN),
+    REFUSED("ais_object_post", HTTP_POST, OBJECT_PATTERN, RIGHT_WRITE),
+    REFUSED("ais_object_patch", HTTP_PATCH, OBJECT_PATTERN, RIGHT_WRITE),
+    REFUSED("ais_rest", HTTP_ANY, AIS_PREFIX "/v1/{rest...}", RIGHT_ANY),
+    {.name = NULL},
+};
