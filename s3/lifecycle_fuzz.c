@@ -8,8 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct s3_lifecycle_object object = {.key = "logs/a", .size = 1000, .tags = &none};
     static const struct s3_tags none = {.count = 0};
+    static const struct s3_lifecycle_object object = {.key = "logs/a", .size = 1000, .tags = &none};
     static const struct s3_lifecycle_now now = {.now_s = 1000000000, .day_s = 86400};
     _cleanup_arena_ struct arena *a = arena_new(4096);
     _cleanup_buf_ struct buf once = BUF_INIT, twice = BUF_INIT;
