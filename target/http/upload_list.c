@@ -55,7 +55,7 @@ static int make_parts_page(const struct http_request *req, json_t **out, struct 
     return 0;
 }
 
-static void parts_admitted(struct http_request *req)
+void upload_parts_begin(struct http_request *req)
 {
     struct error err = ERROR_INIT;
     _cleanup_json_ json_t *page = NULL;
@@ -63,11 +63,6 @@ static void parts_admitted(struct http_request *req)
         http_reply_error(req, &err);
     else
         http_reply_json(req, 200, page);
-}
-
-void upload_parts_begin(struct http_request *req)
-{
-    upload_begin_as_known(req, parts_admitted);
 }
 
 /* --- those of a bucket ------------------------------------------------------------------------ */

@@ -11,53 +11,11 @@
 #include "target/node/admit.h"
 #include "target/node/call.h"
 #include "target/node/header_lines.h"
-#include "target/node/member.h"
 #include "target/node/reply.h"
 #include "target/node/target.h"
 #include "target/store/own_meta.h"
 #include "target/uploads/complete.h"
 #include "target/uploads/part_write.h"
-
-/* --- the state that the sender knows ---------------------------------------------------------- */
-
-struct waiting {
-    struct http_request *req;
-    void (*begin)(struct http_request *req);
-};
-
-static void refreshed(void *arg)
-{
-    const struct waiting *w = arg;
-    const struct target *t = http_user(w->req);
-    struct error err = ERROR_INIT;
-    bool ahead;
-    log_set_request(http_request_id(w->req));
-    int code = sender_is_ahead(w->req, &ahead, &err);
-    if (code == 0 && ahead)
-        code = error_set(&err, E_NOT_READY, "target '%s' could not get cluster state %s", t->id,
-                         http_query(w->req, "dfcv"));
-    if (code != 0)
-        http_reply_error(w->req, &err);
-    else
-        w->begin(w->req);
-    log_set_request(NULL);
-}
-
-void upload_begin_as_known(struct http_request *req, void (*begin)(struct http_request *req))
-{
-    const struct target *t = http_user(req);
-    struct error err = ERROR_INIT;
-    bool ahead;
-    if (sender_is_ahead(req, &ahead, &err) != 0) {
-        http_reply_error(req, &err);
-    } else if (ahead) {
-        struct waiting *w = arena_alloc(http_arena(req), sizeof *w);
-        *w = (struct waiting){.req = req, .begin = begin};
-        member_refresh(t->member, http_query(req, "dfcv"), refreshed, w);
-    } else {
-        begin(req);
-    }
-}
 
 /* --- which upload ----------------------------------------------------------------------------- */
 
@@ -258,7 +216,7 @@ static int open_part(struct http_request *req, struct part_write **out, struct e
     return part_write_begin(u, &spec, out, err);
 }
 
-static void part_admitted(struct http_request *req)
+static void part_begin(struct http_request *req)
 {
     static const struct http_body_ops ops = {.data = part_data, .end = part_end, .cut = part_cut};
     struct part_call *p = arena_alloc(http_arena(req), sizeof *p);
@@ -268,11 +226,6 @@ static void part_admitted(struct http_request *req)
         http_reply_error(req, &err);
     else
         http_take_body(req, &ops, p);
-}
-
-static void part_begin(struct http_request *req)
-{
-    upload_begin_as_known(req, part_admitted);
 }
 
 /* --- complete --------------------------------------------------------------------------------- */
@@ -386,17 +339,12 @@ static bool is_completing(void *ctx)
     return true;
 }
 
-static void complete_admitted(struct http_request *req)
-{
-    const struct target *t = http_user(req);
-    http_collect_body(req, t->params.body_max, complete_body);
-}
-
 static void post_begin(struct http_request *req)
 {
+    const struct target *t = http_user(req);
     if (http_query(req, "upload") != NULL) {
         http_be_patient(req, is_completing, NULL);
-        upload_begin_as_known(req, complete_admitted);
+        http_collect_body(req, t->params.body_max, complete_body);
         return;
     }
     struct object_call *call = object_call_new(req);
@@ -421,7 +369,7 @@ static void abort_in_thread(void *arg)
         http_reply_empty(a->req, 204);
 }
 
-static void abort_admitted(struct http_request *req)
+static void abort_begin(struct http_request *req)
 {
     struct target *t = http_user(req);
     struct abort_call *a = arena_alloc(http_arena(req), sizeof *a);
@@ -434,11 +382,6 @@ static void abort_admitted(struct http_request *req)
         code = uploads_run(t->uploads, abort_in_thread, a, &err);
     if (code != 0)
         http_reply_error(req, &err);
-}
-
-static void abort_begin(struct http_request *req)
-{
-    upload_begin_as_known(req, abort_admitted);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */

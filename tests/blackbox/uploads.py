@@ -330,31 +330,6 @@ def test_a_bucket_that_is_destroyed_ends_its_uploads(c):
     c.destroy("gone")
 
 
-def test_calls_right_after_a_rename_of_the_bucket(c):
-    c.create("was0")
-    u = Upload(c, "was0", "o")
-    for i in range(10):
-        c.call("POST", f"/v1/buckets/was{i}",
-               {"action": "rename", "name": f"was{i + 1}"}).expect(204)
-        u.bucket = f"was{i + 1}"
-        u.part(i + 1, b"x" * 1000)
-        equal(len(u.parts()[0]), i + 1, "parts")
-    u.abort().expect(204)
-    c.destroy(u.bucket)
-
-
-def test_a_target_that_knows_less_than_the_sender_knows_no_bucket(c):
-    """It asks for the state that the sender has, which is none here."""
-    id_of = Upload(c, "one", "o").id
-    for method, body, query in (("PUT", b"x", {"part": 1}), ("GET", None, {}),
-                                ("POST", list_of([b"x"]), {}), ("DELETE", None, {})):
-        u = Upload(c, "was", "o", id_of, node="t1")
-        for state, code in (("9999999999999.1", "not_ready"), ("1.1", "bucket_not_found")):
-            u.call(method, body, upload=u.id, dfcb=1, dfcv=state, **query).expect(
-                503 if code == "not_ready" else 404, code)
-    Upload(c, "one", "o", id_of).abort().expect(204)
-
-
 # --- lists ---------------------------------------------------------------------------------------
 
 def test_parts_are_listed_in_pages(c):
