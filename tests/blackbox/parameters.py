@@ -46,10 +46,11 @@ def test_every_call_refuses_what_it_does_not_have(c):
             if route["method"] == "HEAD":
                 continue
             reply.expect(400, "invalid_argument")
-            equal(
-                reply.json()["message"],
-                f"{route['method']} {route['path']} has no parameter 'no-such'; it takes " +
-                (", ".join(clients_send(route)) or "none"), "message")
+            said = reply.json()["message"]
+            if route["path"].startswith("/ais/"):  # an SDK looks for its bucket in the message
+                said = re.sub(r"^ais://\S+: ", "", said)
+            equal(said, f"{route['method']} {route['path']} has no parameter 'no-such'; it takes " +
+                  (", ".join(clients_send(route)) or "none"), "message")
         check(seen >= 9, f"{node}: {seen} calls were tried")
     equal(documents(c), before, "buckets and settings after all that")
     equal(c.get("b", "b").expect(200).body, b"contents", "the object after all that")
