@@ -10,6 +10,7 @@
 #include <archive_entry.h>
 #include <errno.h>
 #include <locale.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -22,8 +23,7 @@ struct unarchiver {
     struct unarchiver_source source;
     struct unarchiver_limits limits;
     struct archive *archive;
-    locale_t utf8; /* names of PAX and zip are UTF-8, whatever the program's locale */
-    uint64_t at;   /* the next byte that the source gives */
+    uint64_t at; /* the next byte that the source gives */
     uint64_t taken;
     uint64_t made; /* bytes of contents */
     uint64_t members;
@@ -187,6 +187,15 @@ static int open_archive(struct unarchiver *u, struct error *err)
     return 0;
 }
 
+/* Names of PAX and zip are UTF-8, whatever the program's locale.  One for all threads, for good. */
+static locale_t utf8;
+static pthread_once_t utf8_once = PTHREAD_ONCE_INIT;
+
+static void utf8_make(void)
+{
+    utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+
 int unarchiver_open(const struct unarchiver_source *source, const struct unarchiver_limits *limits,
                     struct unarchiver **out, struct error *err)
 {
@@ -194,11 +203,11 @@ int unarchiver_open(const struct unarchiver_source *source, const struct unarchi
     struct unarchiver *u = xcalloc(1, sizeof *u);
     u->source = *source;
     u->limits = *limits;
-    u->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    pthread_once(&utf8_once, utf8_make);
     u->archive = archive_read_new();
-    if (u->archive == NULL || u->utf8 == (locale_t)0)
+    if (u->archive == NULL || utf8 == (locale_t)0)
         return refuse(u, E_NOMEM, "no memory to read archives with", err);
-    locale_t before = uselocale(u->utf8);
+    locale_t before = uselocale(utf8);
     int rc = open_archive(u, err);
     uselocale(before);
     if (rc == 0)
@@ -213,8 +222,6 @@ void unarchiver_free(struct unarchiver *u)
     if (u->archive != NULL)
         archive_read_free(u->archive);
     gunzip_free(u->gunzip);
-    if (u->utf8 != (locale_t)0)
-        freelocale(u->utf8);
     free(u);
 }
 
@@ -342,7 +349,7 @@ static int next_member(struct unarchiver *u, struct error *err)
 
 int unarchiver_next(struct unarchiver *u, struct unarchiver_member *m, struct error *err)
 {
-    locale_t before = uselocale(u->utf8);
+    locale_t before = uselocale(utf8);
     int rc = next_member(u, err);
     uselocale(before);
     if (rc > 0)
