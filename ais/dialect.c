@@ -4,7 +4,6 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "common/jsonx.h"
 
 static const char agent[] = "ais/";
 
@@ -57,18 +56,10 @@ static void put_subject(const struct http_request *req, const struct error *err,
 
 static int put_error(const struct http_request *req, const struct error *err, struct buf *out)
 {
-    int status = error_status(err->code);
-    _cleanup_buf_ struct buf message = BUF_INIT;
-    put_subject(req, err, &message);
-    buf_puts(&message, err->message);
-    buf_printf(out, "{\"status\":%d,\"code\":\"%s\",\"message\":\"", status, error_name(err->code));
-    buf_put_json_escaped(out, message.data, message.len);
-    buf_puts(out, "\",\"node\":\"");
-    buf_put_json_escaped(out, http_node(req), strlen(http_node(req)));
-    buf_puts(out, "\",\"request_id\":\"");
-    buf_put_json_escaped(out, http_request_id(req), strlen(http_request_id(req)));
-    buf_puts(out, "\"}");
-    return status;
+    _cleanup_buf_ struct buf subject = BUF_INIT;
+    put_subject(req, err, &subject);
+    http_put_error_json(req, buf_str(&subject), err, out);
+    return error_status(err->code);
 }
 
 const struct http_error_form ais_error_form = {

@@ -8,8 +8,10 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "common/mem.h"
+#include "common/parse.h"
 #include "gateway/body.h"
 #include "gateway/download.h"
 #include "gateway/reply.h"
@@ -65,6 +67,16 @@ static void reply_if_due(struct forward *f, bool in_http_thread)
 static bool is_read(const struct forward *f)
 {
     return f->plan.method == HTTP_GET || f->plan.method == HTTP_HEAD;
+}
+
+int64_t forward_reply_total(const struct forward_reply *r)
+{
+    const char *range = target_call_header(r->headers, "Content-Range");
+    const char *slash = range != NULL ? strchr(range, '/') : NULL;
+    uint64_t total;
+    if (r->status != 206)
+        return r->length;
+    return slash != NULL && parse_u64(slash + 1, &total, NULL) == 0 ? (int64_t)total : -1;
 }
 
 /* Of this target's own reply they are there already. */

@@ -36,6 +36,8 @@ struct forward_plan {
                   const struct forward_reply *r);
 };
 
+/* Of all of the object, also where the reply is a range of it; -1: unknown. */
+int64_t forward_reply_total(const struct forward_reply *r);
 /* In reply(): the bytes of the object follow the headers. */
 void forward_reply_bytes(struct http_request *req, int status, const struct forward_reply *r);
 

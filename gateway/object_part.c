@@ -1,7 +1,5 @@
 #include "gateway/object_part.h"
 
-#include <string.h>
-
 #include "common/parse.h"
 #include "gateway/forward.h"
 #include "gateway/native_head.h"
@@ -27,24 +25,13 @@ enum s3_error object_part_check(const struct gateway_call *call, struct s3_failu
 
 /* --- the bytes -------------------------------------------------------------------------------- */
 
-/* Of the object; -1: unknown. */
-static int64_t total_of(const struct forward_reply *r)
-{
-    const char *range = target_call_header(r->headers, "Content-Range");
-    const char *slash = range != NULL ? strchr(range, '/') : NULL;
-    uint64_t total;
-    if (range == NULL)
-        return r->length;
-    return slash != NULL && parse_u64(slash + 1, &total, NULL) == 0 ? (int64_t)total : -1;
-}
-
 static void reply_head(struct http_request *req, const struct gateway_call *call,
                        const struct forward_reply *r)
 {
     struct part_sizes sizes;
     native_head_reply(req, call, r->headers);
     tags_head_reply_count(req, r->headers);
-    if (native_head_parts(r->headers, total_of(r), &sizes) != NULL)
+    if (native_head_parts(r->headers, forward_reply_total(r), &sizes) != NULL)
         http_reply_header(req, "x-amz-mp-parts-count",
                           arena_printf(http_arena(req), "%u", sizes.count));
 }

@@ -1,9 +1,7 @@
 #include "gateway/objects.h"
 
-#include <string.h>
 #include <strings.h>
 
-#include "common/parse.h"
 #include "gateway/body.h"
 #include "gateway/expiration.h"
 #include "gateway/local.h"
@@ -37,21 +35,10 @@ static bool wants_sum(const struct gateway_call *call, const struct forward_repl
     return r->status == 200 && mode != NULL && strcasecmp(mode, "ENABLED") == 0;
 }
 
-/* Of all of the object: a range says it in its header.  -1: the reply does not say. */
-static int64_t whole_length(const struct forward_reply *r)
-{
-    const char *range = target_call_header(r->headers, "Content-Range");
-    const char *total = range != NULL ? strchr(range, '/') : NULL;
-    uint64_t length;
-    if (r->status != 206)
-        return r->length;
-    return total != NULL && parse_u64(total + 1, &length, NULL) == 0 ? (int64_t)length : -1;
-}
-
 static void reply_expiration(struct http_request *req, const struct gateway_call *call,
                              const struct forward_reply *r)
 {
-    int64_t length = whole_length(r);
+    int64_t length = forward_reply_total(r);
     if (r->err.code != 0 || length < 0)
         return;
     const struct expiration_object object = {

@@ -154,7 +154,6 @@ int64_t http_content_length(const struct http_request *req);
 bool http_body_comes_once(const struct http_request *req);
 /* Is it of a web page that the listener's rules refuse (visitor.h)?  Of a route with `pages`. */
 bool http_is_foreign(const struct http_request *req);
-const char *http_node(const struct http_request *req);       /* this node's name */
 const char *http_request_id(const struct http_request *req); /* the client's X-Request-Id or ours */
 struct arena *http_arena(struct http_request *req); /* in the thread that handles the request */
 const char *http_peer(struct http_request *req);    /* "127.0.0.1:4711" */
@@ -236,6 +235,9 @@ void http_reply_json(struct http_request *req, int status, const json_t *value);
 /* {"status", "code", "message", "node", "request_id"}, or the request's own form; Retry-After: 1
  * with 429 and 503. */
 void http_reply_error(struct http_request *req, const struct error *err);
+/* That document, for a form of one's own: `subject` stands before the message. */
+void http_put_error_json(const struct http_request *req, const char *subject,
+                         const struct error *err, struct buf *out);
 /* All errors of this request from now on; by the thread that handles it.  `form` lives for ever. */
 void http_set_error_form(struct http_request *req, const struct http_error_form *form);
 void http_reply_redirect(struct http_request *req, const char *location); /* 307 */

@@ -19,7 +19,7 @@ static void put_503(const struct http_server *s, const struct error *err, struct
 {
     _cleanup_(buf_done)
     struct buf body = BUF_INIT;
-    reply_error_json(s->node, "-", err, &body);
+    reply_error_json(s->node, "-", "", err, &body);
     buf_printf(out,
                "HTTP/1.1 503 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
                "Retry-After: 1\r\nX-Request-Id: -\r\nDfc-Node: %s\r\nConnection: close\r\n\r\n%s",

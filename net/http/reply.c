@@ -107,11 +107,12 @@ void http_reply_json(struct http_request *req, int status, const json_t *value)
     reply_own_data(req, status, "application/json", text, strlen(text));
 }
 
-void reply_error_json(const char *node, const char *request_id, const struct error *err,
-                      struct buf *out)
+void reply_error_json(const char *node, const char *request_id, const char *subject,
+                      const struct error *err, struct buf *out)
 {
     buf_printf(out, "{\"status\":%d,\"code\":\"%s\",\"message\":\"", error_status(err->code),
                error_name(err->code));
+    buf_put_json_escaped(out, subject, strlen(subject));
     buf_put_json_escaped(out, err->message, strlen(err->message));
     buf_puts(out, "\",\"node\":\"");
     buf_put_json_escaped(out, node, strlen(node));
@@ -134,11 +135,17 @@ void http_set_error_form(struct http_request *req, const struct http_error_form 
     req->error_form = form;
 }
 
+void http_put_error_json(const struct http_request *req, const char *subject,
+                         const struct error *err, struct buf *out)
+{
+    reply_error_json(req->server->node, req->id, subject, err, out);
+}
+
 static int put_error(const struct http_request *req, const struct error *err, struct buf *out)
 {
     if (req->error_form != NULL)
         return req->error_form->put(req, err, out);
-    reply_error_json(req->server->node, req->id, err, out);
+    http_put_error_json(req, "", err, out);
     return error_status(err->code);
 }
 

@@ -100,5 +100,5 @@ void reply_error_instead(struct http_request *req, const struct error *err);
 /* Status line and headers of a reply that is not left to libmicrohttpd. */
 void reply_head(const struct http_request *req, bool keep_alive, bool http_1_0, struct buf *out);
 /* {"status", "code", …}; req may be NULL where there was none. */
-void reply_error_json(const char *node, const char *request_id, const struct error *err,
-                      struct buf *out);
+void reply_error_json(const char *node, const char *request_id, const char *subject,
+                      const struct error *err, struct buf *out);

@@ -85,11 +85,6 @@ const char *http_raw_query(const struct http_request *req)
     return req->query;
 }
 
-const char *http_node(const struct http_request *req)
-{
-    return req->server->node;
-}
-
 const char *http_path_param(const struct http_request *req, const char *name)
 {
     size_t len = strlen(name);

@@ -73,27 +73,19 @@ static const struct action delete_actions[] = {
     {NULL},
 };
 
-/* A body without an action is refused: what is left of a lost body must not destroy a bucket. */
 static int run(struct http_request *req, const struct action *table, const char *data, size_t len,
                struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
     const char *name = NULL;
-    int code = json_parse(data, len, &doc, err);
-    if (code == 0 && !json_is_object(doc))
-        code = error_set(err, E_JSON, "the body must be an object with the field 'action'");
-    if (code == 0)
-        code = json_need_str(doc, "", "action", &name, err);
+    int code = ais_read_action(data, len, &doc, &name, err);
     if (code != 0)
         return code;
     for (const struct action *a = table; a->name != NULL; a++) {
         if (strcmp(a->name, name) == 0)
             return a->run(req, err);
     }
-    return error_set(err, E_UNSUPPORTED,
-                     "action '%.64s' of AIStore's API is not served here "
-                     "(docs/guide/from-aistore.md has those that are)",
-                     name);
+    return ais_refuse_action(name, err);
 }
 
 static void run_body(struct http_request *req, const struct action *table, const char *data,

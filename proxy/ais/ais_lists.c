@@ -85,18 +85,11 @@ static int run(struct http_request *req, const char *data, size_t len, struct er
     json_t *value = NULL;
     const char *action = NULL;
     int code = ais_check_common(req, err);
-    if (code != 0 || (code = json_parse(data, len, &doc, err)) != 0)
-        return code;
-    if (!json_is_object(doc))
-        return error_set(err, E_JSON, "the body must be an object with the field 'action'");
-    if ((code = json_need_str(doc, "", "action", &action, err)) != 0 ||
+    if (code != 0 || (code = ais_read_action(data, len, &doc, &action, err)) != 0 ||
         (code = json_get_object(doc, "", "value", &value, err)) != 0)
         return code;
     if (strcmp(action, "list") != 0)
-        return error_set(err, E_UNSUPPORTED,
-                         "action '%.64s' of AIStore's API is not served here "
-                         "(docs/guide/from-aistore.md has those that are)",
-                         action);
+        return ais_refuse_action(action, err);
     _cleanup_json_ json_t *empty = json_object();
     return list(req, value != NULL ? value : empty, err);
 }

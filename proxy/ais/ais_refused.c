@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/jsonx.h"
 #include "proxy/primary/proxy.h"
 
 void ais_refused_begin(struct http_request *req)
@@ -12,6 +13,24 @@ void ais_refused_begin(struct http_request *req)
               "calls that are)",
               http_method_name(http_method(req)), http_path(req));
     http_reply_error(req, &err);
+}
+
+/* A body without an action is refused: what is left of a lost body must not destroy a bucket. */
+int ais_read_action(const char *data, size_t len, json_t **out, const char **action,
+                    struct error *err)
+{
+    int code = json_parse(data, len, out, err);
+    if (code == 0 && !json_is_object(*out))
+        code = error_set(err, E_JSON, "the body must be an object with the field 'action'");
+    return code != 0 ? code : json_need_str(*out, "", "action", action, err);
+}
+
+int ais_refuse_action(const char *action, struct error *err)
+{
+    return error_set(err, E_UNSUPPORTED,
+                     "action '%.64s' of AIStore's API is not served here "
+                     "(docs/guide/from-aistore.md has those that are)",
+                     action);
 }
 
 int ais_check_refused(const struct http_request *req, const struct ais_refusal *table,

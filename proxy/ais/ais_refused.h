@@ -1,6 +1,8 @@
 /* What of the dialect there is not: 501 with a sentence. */
 #pragma once
 
+#include <jansson.h>
+
 #include "common/error.h"
 #include "net/http/handler.h"
 
@@ -10,6 +12,11 @@ void ais_refused_begin(struct http_request *req);
 /* Do the parameters that all calls have say what can be done?  `provider` is ais or empty, there is
  * no namespace. */
 int ais_check_common(const struct http_request *req, struct error *err);
+/* The body {"action", …}: *out is the document, *action borrows from it.  E_JSON. */
+int ais_read_action(const char *data, size_t len, json_t **out, const char **action,
+                    struct error *err);
+/* E_UNSUPPORTED, with the sentence. */
+int ais_refuse_action(const char *action, struct error *err);
 /* The first of these parameters that the request has with a value is refused, as `what`.  Ends with
  * a NULL name. */
 struct ais_refusal {

@@ -86,9 +86,8 @@ static ssize_t read_source(void *ctx, void *to, size_t max, struct error *err)
 static ssize_t read_gunzip(struct unarchiver *u, struct error *err)
 {
     ssize_t n = gunzip_read(u->gunzip, u->block, BLOCK, err);
-    if (n == E_SHARD_CORRUPT)
-        error_wrap(err, "%s", u->source.what);
-    return n;
+    const char *why = gunzip_complaint(u->gunzip);
+    return why != NULL ? refuse(u, E_SHARD_CORRUPT, why, err) : n;
 }
 
 static la_ssize_t read_more(struct archive *a, void *ctx, const void **data)

@@ -1,11 +1,11 @@
-/* .tar.gz: igzip reads (three times as fast as zlib), zlib writes: its bytes are the same on every
- * processor.  No name and no time go into the header.  Several members one behind the other, as
- * pigz and cat make them, are one stream. */
-#include <isa-l/igzip_lib.h>
+/* .tar.gz: igzip reads (gunzip.h), zlib writes: its bytes are the same on every processor.  No name
+ * and no time go into the header. */
+#include <string.h>
 #include <zlib.h>
 
 #include "common/mem.h"
 #include "sort/shard/format_parts.h"
+#include "sort/archive/gunzip.h"
 #include "sort/shard/inflow.h"
 
 #define OUT_BYTES (256 * 1024)
@@ -13,97 +13,34 @@
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-struct gunzip {
+static ssize_t take_input(void *ctx, void *to, size_t max, struct error *err)
+{
+    struct inflow *in = ctx;
+    int rc = inflow_fill(in, err);
+    if (rc != 0)
+        return rc;
+    size_t len = inflow_left(in) < max ? inflow_left(in) : max;
+    memcpy(to, inflow_data(in), len);
+    in->at += len;
+    return (ssize_t)len;
+}
+
+static int tgz_decode(const struct format_input *input, struct sink tar, struct error *err)
+{
     struct inflow in;
-    struct inflate_state state;
-    unsigned char *out;
-    bool between; /* members: nothing of the next one has been read */
-    bool begun;   /* the first one has been read */
-};
-
-static const char *complaint(int rc)
-{
-    switch (rc) {
-    case ISAL_INVALID_WRAPPER:
-        return "this is not the beginning of a gzip member";
-    case ISAL_UNSUPPORTED_METHOD:
-        return "an unknown compression method";
-    case ISAL_INCORRECT_CHECKSUM:
-        return "the checksum or length of a gzip member is wrong";
-    default:
-        return "the compressed data is damaged";
+    inflow_init(&in, input);
+    _cleanup_(gunzip_freep)
+    struct gunzip *g = gunzip_new(take_input, &in, NULL, 0);
+    _cleanup_free_ unsigned char *out = xmalloc(OUT_BYTES);
+    ssize_t n;
+    int rc = 0;
+    while (rc == 0 && (n = gunzip_read(g, out, OUT_BYTES, err)) != 0)
+        rc = n < 0 ? (int)n : tar.write(tar.ctx, out, (size_t)n, err);
+    if (gunzip_complaint(g) != NULL) {
+        inflow_seek(&in, inflow_offset(&in) - gunzip_unread(g));
+        rc = inflow_corrupt(&in, gunzip_complaint(g), err);
     }
-}
-
-static void member_begin(struct gunzip *g)
-{
-    isal_inflate_reset(&g->state);
-    g->state.crc_flag = ISAL_GZIP;
-    g->state.total_out = 0;
-    g->between = true;
-}
-
-/* As much as one buffer of input or output lets pass; *made bytes came out. */
-static int gunzip_step(struct gunzip *g, struct sink tar, size_t *made, struct error *err)
-{
-    struct inflate_state *s = &g->state;
-    size_t had = inflow_left(&g->in);
-    s->next_in = g->in.buffer + g->in.at;
-    s->avail_in = (uint32_t)had;
-    s->next_out = g->out;
-    s->avail_out = OUT_BYTES;
-    int rc = isal_inflate(s);
-    g->in.at += had - s->avail_in;
-    *made = OUT_BYTES - s->avail_out;
-    if (rc != ISAL_DECOMP_OK && rc != ISAL_END_INPUT && rc != ISAL_OUT_OVERFLOW)
-        return inflow_corrupt(&g->in, complaint(rc), err);
-    if (had > 0)
-        g->between = false;
-    if (s->block_state == ISAL_BLOCK_FINISH) {
-        member_begin(g);
-        g->begun = true;
-    }
-    return *made > 0 ? tar.write(tar.ctx, g->out, *made, err) : 0;
-}
-
-/* Zeros behind a member: bsdtar fills the last block of what it writes to a pipe, and gzip, too,
- * passes over them. */
-static void skip_padding(struct gunzip *g)
-{
-    while (g->between && g->begun && inflow_left(&g->in) > 0 && *inflow_data(&g->in) == 0)
-        g->in.at++;
-}
-
-static int gunzip_all(struct gunzip *g, struct sink tar, struct error *err)
-{
-    for (;;) {
-        int rc = inflow_fill(&g->in, err);
-        bool ended = inflow_left(&g->in) == 0;
-        if (rc != 0 || (ended && g->between))
-            return rc;
-        skip_padding(g);
-        if (!ended && inflow_left(&g->in) == 0)
-            continue;
-        size_t made = 0;
-        rc = gunzip_step(g, tar, &made, err);
-        if (rc == 0 && ended && made == 0 && !g->between)
-            rc = inflow_corrupt(&g->in, "the file ends within a gzip member: it is cut short", err);
-        if (rc != 0)
-            return rc;
-    }
-}
-
-static int tgz_decode(const struct format_input *in, struct sink tar, struct error *err)
-{
-    struct gunzip *g = xcalloc(1, sizeof *g);
-    inflow_init(&g->in, in);
-    g->out = xmalloc(OUT_BYTES);
-    isal_inflate_init(&g->state);
-    member_begin(g);
-    int rc = gunzip_all(g, tar, err);
-    inflow_done(&g->in);
-    free(g->out);
-    free(g);
+    inflow_done(&in);
     return rc;
 }
 

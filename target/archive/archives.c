@@ -10,7 +10,9 @@
 #include "common/metrics.h"
 #include "io/pool.h"
 #include "io/reader.h"
+#include "target/archive/archive_source.h"
 #include "target/archive/member_scan.h"
+#include "target/archive/member_table.h"
 #include "target/node/target.h"
 #include "target/slices/ec.h"
 
@@ -23,6 +25,8 @@ struct making {
     uint64_t bucket_id;
     struct object object;
     struct reader *reader; /* of its disk */
+    struct member_table *table;
+    size_t asked_bytes; /* of the table, when the index was asked for them */
     struct making *next;
 };
 
@@ -76,35 +80,44 @@ static bool is_in_slices(const struct making *m)
     return m->object.attr.slices != NULL;
 }
 
-static int grow(void *ctx, uint64_t bytes, struct error *err)
+/* May the index have what its table takes by now? */
+static int go_on(void *ctx, struct error *err)
 {
     struct making *m = ctx;
+    const size_t bytes = member_table_bytes(m->table);
     if (atomic_load(&m->archives->stops))
         return error_set(err, E_NOT_READY, "the target stops");
-    return bytes > 0 ? shard_index_grow(m->archives->index, m->shard, bytes, err) : 0;
+    if (bytes == m->asked_bytes)
+        return 0;
+    m->asked_bytes = bytes;
+    return shard_index_grow(m->archives->index, m->shard, bytes, err);
 }
 
 /* Closes what it had; the memory is the caller's. */
-static void end(struct making *m, struct member_table *table, const struct error *err)
+static void end(struct making *m, const struct error *err)
 {
     metric_add(err->code == 0 ? m->archives->made : m->archives->failed, 1);
     close(m->object.fd);
     reader_unref(m->reader);
-    shard_index_made(m->archives->index, m->shard, table, err);
+    if (err->code != 0)
+        member_table_free(steal(m->table));
+    shard_index_made(m->archives->index, m->shard, m->table, err);
 }
 
 static void make(struct making *m)
 {
     struct error err = ERROR_INIT;
-    struct member_table *table = NULL;
-    const struct member_scan what = {.target = m->archives->target,
-                                     .bucket_id = m->bucket_id,
-                                     .object = &m->object,
-                                     .reader = m->reader,
-                                     .grow = grow,
-                                     .ctx = m};
-    (void)member_scan(&what, &table, &err); /* what it said is in err */
-    end(m, table, &err);
+    struct archive_source source = {.target = m->archives->target,
+                                    .bucket_id = m->bucket_id,
+                                    .object = &m->object,
+                                    .reader = m->reader,
+                                    .go_on = go_on,
+                                    .ctx = m};
+    m->table = member_table_new();
+    if (archive_source_open(&source, &err) == 0)
+        (void)member_scan(&source, m->table, &err); /* what it said is in err */
+    archive_source_close(&source);
+    end(m, &err);
 }
 
 /* --- many ------------------------------------------------------------------------------------- */
@@ -174,7 +187,7 @@ static void submit(struct archives *a, struct making *m)
                                    : reader_submit(m->reader, make_in_thread, m, &err);
         if (code == 0)
             return;
-        end(m, NULL, &err);
+        end(m, &err);
         m = over(a, m);
     }
 }

@@ -1,6 +1,5 @@
 #include "target/archive/member_scan.h"
 
-#include "common/mem.h"
 #include "sort/shard/tar.h"
 #include "sort/shard/tar_header.h"
 #include "target/archive/archive_source.h"
@@ -21,25 +20,6 @@ static int find_kind(struct archive_source *s, bool *plain, struct error *err)
     return code;
 }
 
-static enum member_kind kind_of(const struct tar_member *m)
-{
-    if (m->sparse)
-        return MEMBER_SPARSE;
-    switch (m->type) {
-    case '0':
-    case '7': /* "contiguous": a file for everybody today */
-        return MEMBER_FILE;
-    case '1':
-        return MEMBER_HARD_LINK;
-    case '2':
-        return MEMBER_SYMBOLIC_LINK;
-    case '5':
-        return MEMBER_DIRECTORY;
-    default:
-        return MEMBER_OTHER;
-    }
-}
-
 static int scan_all(struct archive_source *s, struct tar_scan *scan, struct member_table *t,
                     struct error *err)
 {
@@ -48,7 +28,8 @@ static int scan_all(struct archive_source *s, struct tar_scan *scan, struct memb
     while (rc == 0 && (rc = tar_scan_next(scan, &m, err)) > 0) {
         const struct member_place place = {.name = m.path,
                                            .name_len = m.path_len,
-                                           .kind = kind_of(&m),
+                                           .kind =
+                                               m.sparse ? MEMBER_SPARSE : member_kind_of(m.type),
                                            .offset = m.contents_offset,
                                            .size = m.contents_size,
                                            .mtime_s = m.mtime_s};
@@ -67,42 +48,13 @@ static int scan_plain(struct archive_source *s, struct member_table *t, struct e
     return archive_source_explain(s, scan_all(s, scan, t, err), err);
 }
 
-struct growing {
-    const struct member_scan *what;
-    const struct member_table *table;
-    size_t bytes; /* of the table, when it was asked for them */
-};
-
-static int grow(void *ctx, struct error *err)
+int member_scan(struct archive_source *s, struct member_table *t, struct error *err)
 {
-    struct growing *g = ctx;
-    size_t bytes = member_table_bytes(g->table);
-    bool grown = bytes != g->bytes;
-    g->bytes = bytes;
-    return g->what->grow(g->what->ctx, grown ? bytes : 0, err);
-}
-
-int member_scan(const struct member_scan *what, struct member_table **out, struct error *err)
-{
-    _cleanup_(member_table_freep)
-    struct member_table *table = member_table_new();
-    struct growing growing = {.what = what, .table = table};
-    struct archive_source source = {.target = what->target,
-                                    .bucket_id = what->bucket_id,
-                                    .object = what->object,
-                                    .reader = what->reader,
-                                    .go_on = grow,
-                                    .ctx = &growing};
     bool plain = false;
-    int code = archive_source_open(&source, err);
+    int code = find_kind(s, &plain, err);
     if (code == 0)
-        code = find_kind(&source, &plain, err);
+        code = plain ? scan_plain(s, t, err) : member_unpack_scan(s, t, err);
     if (code == 0)
-        code = plain ? scan_plain(&source, table, err) : member_unpack_scan(&source, table, err);
-    archive_source_close(&source);
-    if (code != 0)
-        return code;
-    member_table_finish(table);
-    *out = steal(table);
-    return 0;
+        member_table_finish(t);
+    return code;
 }

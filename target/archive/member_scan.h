@@ -1,28 +1,13 @@
-/* One pass over the headers of an archive: what the index of its members is made of
- * (member_table.h).  Of a plain tar the headers alone are read; anything else is unpacked
- * (member_unpack.h). */
+/* One pass over an archive: what the index of its members is made of (member_table.h).  Of a plain
+ * tar the headers alone are read; anything else is unpacked (member_unpack.h). */
 #pragma once
 
-#include <stdint.h>
-
 #include "common/error.h"
-#include "target/store/object.h"
 
+struct archive_source;
 struct member_table;
-struct reader;
-struct target;
 
-struct member_scan {
-    struct target *target;
-    uint64_t bucket_id;
-    const struct object *object; /* open, with the size that users see */
-    struct reader *reader;       /* of its disk */
-    /* Asked now and then: may the table take so many bytes (0: as many as before)?  What it
-     * returns, other than 0, ends the scan. */
-    int (*grow)(void *ctx, uint64_t bytes, struct error *err);
-    void *ctx;
-};
-
-/* In a thread that may wait.  E_NOT_ARCHIVE, E_ARCHIVE_DAMAGED, what grow() says, and what reading
- * says. */
-int member_scan(const struct member_scan *what, struct member_table **out, struct error *err);
+/* Fills a new table and finishes it.  The source is open; its go_on() is asked again and again, so
+ * that it may look how large the table is.  In a thread that may wait.  E_NOT_ARCHIVE,
+ * E_ARCHIVE_DAMAGED, what go_on() says, and what reading says. */
+int member_scan(struct archive_source *s, struct member_table *t, struct error *err);

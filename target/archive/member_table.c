@@ -22,6 +22,23 @@ struct member_table {
     bool finished, packed;
 };
 
+enum member_kind member_kind_of(char type)
+{
+    switch (type) {
+    case '0':
+    case '7': /* "contiguous": a file for everybody today */
+        return MEMBER_FILE;
+    case '1':
+        return MEMBER_HARD_LINK;
+    case '2':
+        return MEMBER_SYMBOLIC_LINK;
+    case '5':
+        return MEMBER_DIRECTORY;
+    default:
+        return MEMBER_OTHER;
+    }
+}
+
 const char *member_kind_name(enum member_kind kind)
 {
     static const char *const names[] = {[MEMBER_FILE] = "file",

@@ -37,6 +37,8 @@ struct member_place {
 
 struct member_table;
 
+/* Of a member's type in a tar: '0', '5' … */
+enum member_kind member_kind_of(char type);
 const char *member_kind_name(enum member_kind kind); /* "file", "symbolic_link" … */
 
 struct member_table *member_table_new(void);

@@ -60,18 +60,8 @@ static void end(struct unpacking *u)
 
 static enum member_kind kind_of(const struct unarchiver_member *m)
 {
-    switch (m->type) {
-    case '0':
-        return m->encrypted ? MEMBER_ENCRYPTED : MEMBER_FILE;
-    case '1':
-        return MEMBER_HARD_LINK;
-    case '2':
-        return MEMBER_SYMBOLIC_LINK;
-    case '5':
-        return MEMBER_DIRECTORY;
-    default:
-        return MEMBER_OTHER;
-    }
+    enum member_kind kind = member_kind_of(m->type);
+    return kind == MEMBER_FILE && m->encrypted ? MEMBER_ENCRYPTED : kind;
 }
 
 /* Of a member whose size stands behind its bytes, as in a zip that was written to a pipe. */
@@ -98,9 +88,10 @@ static int add(struct unpacking *u, const struct unarchiver_member *m, uint64_t 
                                  .size = m->size,
                                  .mtime_s = m->mtime};
     int code = place.kind == MEMBER_FILE && !m->size_known ? count_bytes(u, &place.size, err) : 0;
-    if (code == 0)
-        member_table_add(t, &place);
-    return code;
+    if (code != 0)
+        return code;
+    member_table_add(t, &place);
+    return u->source->go_on(u->source->ctx, err);
 }
 
 int member_unpack_scan(struct archive_source *s, struct member_table *t, struct error *err)

@@ -188,17 +188,17 @@ def test_the_head_alone_of_a_put_is_redirected(c):
     equal(c.get("heads", "o").expect(200).body, BIG, "the object")
 
 
-def test_members_of_an_archive(c):
-    c.create("shards")
+def check_members(c, mode, key):
+    """Of an archive that tarfile makes in this mode."""
     shard = io.BytesIO()
-    with tarfile.open(fileobj=shard, mode="w") as tar:
+    with tarfile.open(fileobj=shard, mode=mode) as tar:
         for name in ("a.txt", "b/ü &.txt"):
             info = tarfile.TarInfo(name)
             info.size = len(name.encode())
             tar.addfile(info, io.BytesIO(name.encode()))
-    c.put("shards", "s.tar", shard.getvalue())
+    c.put("shards", key, shard.getvalue())
     for name in ("a.txt", "b/ü &.txt"):
-        path = f"objects/shards/s.tar?archregx=&archpath={escape(name)}"
+        path = f"objects/shards/{key}?archregx=&archpath={escape(name)}"
         equal(sdk(c, "GET", path).expect(200).body, name.encode(), name)
         location = sdk(c, "GET", path, follow=False).expect(307).headers["Location"]
         equal(c.http.request("GET", location, None, SDK).expect(200).body, name.encode(), name)
@@ -207,6 +207,12 @@ def test_members_of_an_archive(c):
         equal(c.http.request("GET", other, None, SDK).status, 403, "another member by this proof")
         whole = re.sub(r"&member=[^&]*", "", location)
         equal(c.http.request("GET", whole, None, SDK).status, 403, "the archive by this proof")
+
+
+def test_members_of_an_archive(c):
+    c.create("shards")
+    check_members(c, "w", "s.tar")
+    check_members(c, "w:gz", "s.tar.gz")
     refusal(sdk(c, "GET", "objects/shards/s.tar?archpath=none"), 404, "member_not_found",
             "ais://shards/s.tar: ")
 

@@ -3,6 +3,7 @@
 
 import gzip
 import io
+import lzma
 import os
 import random
 import shutil
@@ -15,7 +16,7 @@ import urllib.parse
 import zipfile
 
 from lib import check, equal, in_parallel, main, skip
-from members import BUCKETS, archive, files_of, get, page, query
+from members import BUCKETS, archive, files_of, get, many, page, query
 
 SEED = 41
 THREADS = 2
@@ -182,6 +183,14 @@ def test_a_bomb_is_an_error(c):
         get(c, "plain", "bomb.tar.zst", path).expect(422, "archive_damaged", "does not warrant")
 
 
+def test_an_index_that_is_larger_than_its_memory(c):
+    """Also where the archive is so small that one read takes it in."""
+    data = lzma.compress(many(12000, 160) + bytes(1024))
+    check(len(data) < 64 << 10, f"the archive has {len(data)} bytes")
+    c.put("plain", "large.tar.xz", data)
+    get(c, "plain", "large.tar.xz", "000001").expect(422, "archive_limit", "shard_index_memory")
+
+
 def test_a_client_that_leaves_ends_the_work(c):
     """Its thread is free for others."""
     rng = random.Random(SEED)
@@ -241,4 +250,5 @@ def test_in_a_batch(c):
 
 
 if __name__ == "__main__":
-    main(targets=3, mountpaths=2, args=[f"--target-arg=--unpack-threads={THREADS}"])
+    main(targets=3, mountpaths=2, args=[f"--target-arg=--unpack-threads={THREADS}",
+                                        "--target-arg=--shard-index-memory=1MiB"])

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 
 from access_lib import GuardedCluster, make_user
 from lib import ROOT, Cluster, check, equal, in_parallel, main
-from s3_lib import NAMESPACE, S3, refused, s3ref
+from s3_lib import NAMESPACE, S3, refused, s3ref, use_backend_keys
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 from fake_s3 import FakeS3  # noqa: E402
@@ -237,7 +237,6 @@ def test_without_access_control(_):
 
 
 if __name__ == "__main__":
-    os.environ.update({"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET})
-    os.environ.pop("AWS_SESSION_TOKEN", None)
+    use_backend_keys(ACCESS, SECRET)
     with BACKEND:
         main(GuardedCluster, targets=3)

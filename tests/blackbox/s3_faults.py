@@ -11,7 +11,7 @@ import signal
 from access_lib import GuardedCluster
 from cold_lib import FakeS3, files_open
 from lib import Failed, check, equal, in_parallel, main, raw_exchange, wait_for
-from s3_lib import S3, code_of, refused, s3ref, time_text
+from s3_lib import S3, code_of, refused, s3ref, time_text, use_backend_keys
 
 DATA = os.urandom(3 << 20)
 ACCESS, SECRET = "AKIDEXAMPLE", "secret"
@@ -260,8 +260,7 @@ class FaultyCluster(GuardedCluster):
 
 
 if __name__ == "__main__":
-    os.environ.update({"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET})
-    os.environ.pop("AWS_SESSION_TOKEN", None)
+    use_backend_keys(ACCESS, SECRET)
     with BACKEND:
         BACKEND.put("data", "pre/first", b"x")
         main(FaultyCluster, targets=3,

@@ -20,6 +20,12 @@ import s3ref  # noqa: E402
 NAMESPACE = "{http://s3.amazonaws.com/doc/2006-03-01/}"
 
 
+def use_backend_keys(access, secret):
+    """Of the daemons that are started from now on, at their backend."""
+    os.environ.update({"AWS_ACCESS_KEY_ID": access, "AWS_SECRET_ACCESS_KEY": secret})
+    os.environ.pop("AWS_SESSION_TOKEN", None)
+
+
 def time_text(offset_s=0):
     now = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=offset_s)
     return now.strftime("%Y%m%dT%H%M%SZ")

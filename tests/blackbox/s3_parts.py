@@ -10,7 +10,7 @@ from access_lib import GuardedCluster
 from cold_meta import evict
 from ec import patient
 from lib import ROOT, Cluster, check, equal, main
-from s3_lib import S3, refused
+from s3_lib import S3, refused, use_backend_keys
 from s3_uploads import MIN, NODES, PARTS, begin, complete, copy, root_of, send, tag_of, upload_of
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
@@ -215,7 +215,6 @@ def test_without_access_control(_):
 
 
 if __name__ == "__main__":
-    os.environ.update({"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET})
-    os.environ.pop("AWS_SESSION_TOKEN", None)
+    use_backend_keys(ACCESS, SECRET)
     with BACKEND:
         main(GuardedCluster, targets=3)
