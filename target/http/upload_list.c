@@ -55,14 +55,20 @@ static int make_parts_page(const struct http_request *req, json_t **out, struct 
     return 0;
 }
 
-void upload_parts_begin(struct http_request *req)
+static void parts_admitted(struct http_request *req, void *arg)
 {
+    (void)arg;
     struct error err = ERROR_INIT;
     _cleanup_json_ json_t *page = NULL;
     if (make_parts_page(req, &page, &err) != 0)
         http_reply_error(req, &err);
     else
         http_reply_json(req, 200, page);
+}
+
+void upload_parts_begin(struct http_request *req)
+{
+    upload_begin_as_known(req, parts_admitted, NULL);
 }
 
 /* --- those of a bucket ------------------------------------------------------------------------ */

@@ -11,11 +11,59 @@
 #include "target/node/admit.h"
 #include "target/node/call.h"
 #include "target/node/header_lines.h"
+#include "target/node/member.h"
 #include "target/node/reply.h"
 #include "target/node/target.h"
 #include "target/store/own_meta.h"
 #include "target/uploads/complete.h"
-#include "target/uploads/part_write.h"
+
+/* --- the state that the sender knows ---------------------------------------------------------- */
+
+struct waiting {
+    struct http_request *req;
+    void (*begin)(struct http_request *req, void *arg);
+    void *arg;
+};
+
+int upload_check_known(const struct http_request *req, struct error *err)
+{
+    const struct target *t = http_user(req);
+    bool ahead;
+    int code = sender_is_ahead(req, &ahead, err);
+    return code == 0 && ahead
+               ? error_set(err, E_NOT_READY, "target '%s' could not get cluster state %s", t->id,
+                           http_query(req, "dfcv"))
+               : code;
+}
+
+static void refreshed(void *arg)
+{
+    const struct waiting *w = arg;
+    struct error err = ERROR_INIT;
+    log_set_request(http_request_id(w->req));
+    if (upload_check_known(w->req, &err) != 0)
+        http_reply_error(w->req, &err);
+    else
+        w->begin(w->req, w->arg);
+    log_set_request(NULL);
+}
+
+void upload_begin_as_known(struct http_request *req,
+                           void (*begin)(struct http_request *req, void *arg), void *arg)
+{
+    const struct target *t = http_user(req);
+    struct error err = ERROR_INIT;
+    bool ahead;
+    if (sender_is_ahead(req, &ahead, &err) != 0) {
+        http_reply_error(req, &err);
+    } else if (ahead) {
+        struct waiting *w = arena_alloc(http_arena(req), sizeof *w);
+        *w = (struct waiting){.req = req, .begin = begin, .arg = arg};
+        member_refresh(t->member, http_query(req, "dfcv"), refreshed, w);
+    } else {
+        begin(req, arg);
+    }
+}
 
 /* --- which upload ----------------------------------------------------------------------------- */
 
@@ -124,110 +172,6 @@ static void begin_admitted(struct object_call *call)
         object_call_fail(call, "begin an upload of", &err);
 }
 
-/* --- a part ----------------------------------------------------------------------------------- */
-
-struct part_call {
-    struct http_request *req;
-    struct part_write *write; /* NULL once it has ended */
-    bool failed;              /* and replied to */
-};
-
-static void part_cut(struct http_request *req, void *ctx)
-{
-    struct part_call *p = ctx;
-    (void)req;
-    part_write_abort(steal(p->write));
-}
-
-static size_t part_data(struct http_request *req, void *ctx, const char *data, size_t len)
-{
-    struct part_call *p = ctx;
-    struct error err = ERROR_INIT;
-    if (p->failed || part_write_more(p->write, data, len, &err) == 0)
-        return len;
-    part_write_abort(steal(p->write));
-    p->failed = true;
-    http_reply_error(req, &err);
-    return len;
-}
-
-static void part_stored(void *arg, const struct part *part, const struct error *err)
-{
-    struct part_call *p = arg;
-    struct checksum_value md5 = {.type = CHECKSUM_MD5};
-    char hex[2 * CHECKSUM_MAX + 1];
-    if (part == NULL) {
-        http_reply_error(p->req, err);
-        return;
-    }
-    memcpy(md5.bytes, part->md5, PART_MD5);
-    checksum_hex(&md5, hex);
-    _cleanup_json_ json_t *doc = json_pack("{sI ss sI}", "part", (json_int_t)part->number, "tag",
-                                           hex, "size", (json_int_t)part->size);
-    http_reply_json(p->req, 200, doc);
-}
-
-static void part_end(struct http_request *req, void *ctx)
-{
-    struct part_call *p = ctx;
-    (void)req;
-    if (!p->failed)
-        part_write_end(steal(p->write), part_stored, p);
-}
-
-static int parse_md5(const struct http_request *req, struct part_spec *spec,
-                     struct checksum_value *md5, struct error *err)
-{
-    const char *text = http_header(req, "Content-MD5");
-    if (text == NULL)
-        return 0;
-    if (!checksum_parse_base64(CHECKSUM_MD5, text, md5))
-        return error_set(err, E_INVALID, "Content-MD5: '%.64s' is not the base64 of an MD5", text);
-    spec->expect = md5;
-    return 0;
-}
-
-static bool is_synced(struct target *t, uint64_t bucket_id)
-{
-    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
-    return b == NULL || b->props.durability == DURABILITY_SYNC;
-}
-
-static int open_part(struct http_request *req, struct part_write **out, struct error *err)
-{
-    struct target *t = http_user(req);
-    _cleanup_(upload_unrefp)
-    struct upload *u = NULL;
-    struct checksum_value md5;
-    uint64_t number = 0;
-    int64_t length = http_content_length(req);
-    struct part_spec spec = {.size = length >= 0 ? (uint64_t)length : OBJECT_SIZE_UNKNOWN,
-                             .md5 = t->hashers};
-    int code = upload_number(req, "part", 1, PARTS_MAX, &number, err);
-    if (code == 0)
-        code = parse_md5(req, &spec, &md5, err);
-    if (code == 0)
-        code = upload_of_request(req, &u, err);
-    if (code != 0)
-        return code;
-    spec.number = (unsigned)number;
-    spec.sync = is_synced(t, u->about.bucket_id);
-    return part_write_begin(u, &spec, out, err);
-}
-
-static void part_begin(struct http_request *req)
-{
-    static const struct http_body_ops ops = {.data = part_data, .end = part_end, .cut = part_cut};
-    struct part_call *p = arena_alloc(http_arena(req), sizeof *p);
-    struct error err = ERROR_INIT;
-    *p = (struct part_call){.req = req};
-    if (open_part(req, &p->write, &err) != 0)
-        http_reply_error(req, &err);
-    else
-        http_take_body(req, &ops, p);
-}
-
 /* --- complete --------------------------------------------------------------------------------- */
 
 struct complete_call {
@@ -316,21 +260,29 @@ static void complete_in_thread(void *arg)
     log_set_request(NULL);
 }
 
-static void complete_body(struct http_request *req, const char *data, size_t len)
+static void complete_admitted(struct http_request *req, void *arg)
 {
     struct target *t = http_user(req);
-    struct complete_call *c = arena_alloc(http_arena(req), sizeof *c);
+    struct complete_call *c = arg;
     struct error err = ERROR_INIT;
-    *c = (struct complete_call){.req = req};
-    int code = take_list(c, data, len, &err);
-    if (code == 0)
-        code = upload_of_request(req, &c->upload, &err);
+    int code = upload_of_request(req, &c->upload, &err);
     if (code == 0)
         http_on_end(req, unref_upload, c->upload);
     if (code == 0)
         code = uploads_run(t->uploads, complete_in_thread, c, &err);
     if (code != 0)
         http_reply_error(req, &err);
+}
+
+static void complete_body(struct http_request *req, const char *data, size_t len)
+{
+    struct complete_call *c = arena_alloc(http_arena(req), sizeof *c);
+    struct error err = ERROR_INIT;
+    *c = (struct complete_call){.req = req};
+    if (take_list(c, data, len, &err) != 0)
+        http_reply_error(req, &err);
+    else
+        upload_begin_as_known(req, complete_admitted, c);
 }
 
 static bool is_completing(void *ctx)
@@ -369,8 +321,9 @@ static void abort_in_thread(void *arg)
         http_reply_empty(a->req, 204);
 }
 
-static void abort_begin(struct http_request *req)
+static void abort_admitted(struct http_request *req, void *arg)
 {
+    (void)arg;
     struct target *t = http_user(req);
     struct abort_call *a = arena_alloc(http_arena(req), sizeof *a);
     struct error err = ERROR_INIT;
@@ -382,6 +335,11 @@ static void abort_begin(struct http_request *req)
         code = uploads_run(t->uploads, abort_in_thread, a, &err);
     if (code != 0)
         http_reply_error(req, &err);
+}
+
+static void abort_begin(struct http_request *req)
+{
+    upload_begin_as_known(req, abort_admitted, NULL);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -420,7 +378,7 @@ const struct http_route upload_routes[] = {
      .right = RIGHT_WRITE,
      .signs = "upload-PUT",
      .any_type = true,
-     .begin = part_begin,
+     .begin = upload_part_begin,
      .summary = "Stores one part of an upload; one of the same number takes its place.",
      .query = HTTP_PARAMETERS({"upload", "its id"}, {"part", "1 to 10000"}, FROM_PROXY),
      .body = "the bytes, at most 5 GiB; `Content-MD5`",

@@ -8,6 +8,14 @@ extern const struct http_route upload_list_routes[]; /* upload_list.c */
 
 struct upload;
 
+/* begin(req, arg), once this target knows the cluster state by which the sender chose it: a bucket
+ * may have another name there.  Else E_NOT_READY.  It may come from another thread, which is too
+ * late to take a body. */
+void upload_begin_as_known(struct http_request *req,
+                           void (*begin)(struct http_request *req, void *arg), void *arg);
+/* Once it has asked for that state: E_NOT_READY where it has not got it. */
+int upload_check_known(const struct http_request *req, struct error *err);
+void upload_part_begin(struct http_request *req);
 /* The upload of a call's query, of the call's object: a reference.  E_INVALID, E_BUCKET_NOT_FOUND,
  * E_STALE_MAP, E_NOT_FOUND. */
 int upload_of_request(const struct http_request *req, struct upload **out, struct error *err);

@@ -6,8 +6,10 @@ DFC_LONGEST (1200): uploads of the long list."""
 
 import base64
 import concurrent.futures
+import json
 import os
 import random
+import signal
 import sys
 import threading
 
@@ -328,6 +330,72 @@ def test_a_bucket_that_is_destroyed_ends_its_uploads(c):
     for reply in every_call(u):  # 409: its target has not heard of the new bucket
         check(reply.status in (404, 409), f"an upload of the old bucket: {reply!r}")
     c.destroy("gone")
+
+
+def test_calls_right_after_a_rename_of_the_bucket(c):
+    c.create("was0")
+    u = Upload(c, "was0", "o")
+    for i in range(10):
+        c.call("POST", f"/v1/buckets/was{i}",
+               {"action": "rename", "name": f"was{i + 1}"}).expect(204)
+        u.bucket = f"was{i + 1}"
+        u.part(i + 1, b"x" * 1000)
+        equal(len(u.parts()[0]), i + 1, "parts")
+    u.abort().expect(204)
+    c.destroy(u.bucket)
+
+
+def while_behind(c, target, path, method, body, flag):
+    """The reply to a call that the target gets by a state which is still on its way to it."""
+    before, pid = location(c, path, method), c.pid(target)
+    change = {"action": "setprops", "value": {"verify_on_read": flag}}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            changed = pool.submit(c.call, "PUT", "/v1/buckets/two", change)
+            url = wait_for(lambda: newer(c, path, method, before), "another state")
+            sent = pool.submit(c.http.request, method, url, body)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        changed.result()
+        return sent.result()
+
+
+def test_calls_wait_for_a_state_that_is_on_its_way(c):
+    """Each with its body, which is taken when the state is there."""
+    bodies = [b"x" * PART, b""]
+    for i in range(3):
+        u = Upload(c, "one", f"behind-{i}")
+        target, path = c.owner("one", u.name), f"/v1/uploads/one/behind-{i}?upload={u.id}"
+        for at, (method, query, body, status) in enumerate((
+                ("PUT", "&part=1", bodies[0], 200), ("PUT", "&part=2", bodies[1], 200),
+                ("GET", "", None, 200), ("POST", "", json.dumps(list_of(bodies)).encode(), 200),
+                ("DELETE", "", None, 404))):
+            while_behind(c, target, path + query, method, body, (5 * i + at) % 2 == 0).expect(
+                status)
+        has_object(c, "one", u.name, bodies[0])
+
+
+def location(c, path, method):
+    return c.call(method, path, follow=False).expect(307).headers["Location"]
+
+
+def newer(c, path, method, before):
+    """Where it is redirected by another state than before; or None."""
+    url = location(c, path, method)
+    return url if url.partition("dfcv=")[2] != before.partition("dfcv=")[2] else None
+
+
+def test_a_target_that_knows_less_than_the_sender_knows_no_bucket(c):
+    """It asks for the state that the sender has, which is none here."""
+    id_of = Upload(c, "one", "o").id
+    for method, body, query in (("PUT", b"x", {"part": 1}), ("GET", None, {}),
+                                ("POST", list_of([b"x"]), {}), ("DELETE", None, {})):
+        u = Upload(c, "was", "o", id_of, node="t1")
+        for state, code in (("9999999999999.1", "not_ready"), ("1.1", "bucket_not_found")):
+            u.call(method, body, upload=u.id, dfcb=1, dfcv=state, **query).expect(
+                503 if code == "not_ready" else 404, code)
+    Upload(c, "one", "o", id_of).abort().expect(204)
 
 
 # --- lists ---------------------------------------------------------------------------------------
