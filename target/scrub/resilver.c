@@ -126,6 +126,12 @@ static int is_dir_empty(const char *path, bool *empty, struct error *err)
     return code;
 }
 
+static void blame_jobs(struct error *why)
+{
+    error_set(why, E_OBJECT_RESERVED,
+              "jobs that are under way hold objects or files, or an index is being rebuilt");
+}
+
 /* Its directory goes with it, and what is in quarantine is the operator's to remove. */
 static int check_quarantine(const struct mountpath *mp, struct error *err)
 {
@@ -139,10 +145,29 @@ static int check_quarantine(const struct mountpath *mp, struct error *err)
                      (unsigned long long)files, mp->path);
 }
 
-/* *waits: jobs that have files there are still to end. */
-static int check_empty(struct mountpath *mp, bool *waits, struct error *err)
+/* Uploads in parts that are not completed (uploads/upload_dir.h). */
+static int count_uploads(const struct mountpath *mp, uint64_t *open, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/.dfc/uploads", mp->path);
+    DIR *dir = opendir(path);
+    *open = 0;
+    if (dir == NULL)
+        return error_errno(err, errno, "open '%s'", path);
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        _cleanup_free_ char *about = xprintf("%s/about.json", e->d_name);
+        _cleanup_free_ char *done = xprintf("%s/done.json", e->d_name);
+        *open += e->d_name[0] != '.' && faccessat(dirfd(dir), about, F_OK, 0) == 0 &&
+                 faccessat(dirfd(dir), done, F_OK, 0) != 0;
+    }
+    closedir(dir);
+    return 0;
+}
+
+/* *why: what has files there and is still to end. */
+static int check_empty(struct mountpath *mp, struct error *why, struct error *err)
 {
     bool has, no_jobs = true;
+    uint64_t uploads = 0;
     int code = mountpath_has_objects(mp, &has, err);
     if (code == 0 && has)
         return error_set(
@@ -155,15 +180,23 @@ static int check_empty(struct mountpath *mp, bool *waits, struct error *err)
         code = check_quarantine(mp, err);
     if (code == 0)
         code = is_dir_empty(jobs, &no_jobs, err);
-    *waits = *waits || !no_jobs;
+    if (code == 0)
+        code = count_uploads(mp, &uploads, err);
+    if (!no_jobs)
+        blame_jobs(why);
+    if (uploads > 0)
+        error_set(why, E_OBJECT_RESERVED,
+                  "%llu uploads in parts are open on '%s': complete or abort them, or detach it "
+                  "with --lost",
+                  (unsigned long long)uploads, mp->path);
     return code;
 }
 
-static int check_leaving(const struct mountpath_set *set, bool *waits, struct error *err)
+static int check_leaving(const struct mountpath_set *set, struct error *why, struct error *err)
 {
     int code = 0;
     for (size_t i = set->placed; i < set->count && code == 0; i++)
-        code = check_empty(set->all[i], waits, err);
+        code = check_empty(set->all[i], why, err);
     return code;
 }
 
@@ -198,13 +231,10 @@ static int settle(struct pass *p, bool *done, struct error *err)
     return now->settled ? 0 : mountpath_set_check_whole(now, err);
 }
 
-/* Jobs end without telling. */
-static void wait_for_jobs(const struct pass *p)
+/* Jobs and uploads end without telling. */
+static void wait_a_moment(const struct pass *p, const struct error *why)
 {
-    struct error why;
-    error_set(&why, E_OBJECT_RESERVED,
-              "jobs that are under way hold objects or files, or an index is being rebuilt");
-    job_tally_wait(p->tally, &why);
+    job_tally_wait(p->tally, why);
     (void)job_stop_pause(p->stop, POLL_MS);
     job_tally_wait(p->tally, NULL);
 }
@@ -213,7 +243,8 @@ static void wait_for_jobs(const struct pass *p)
 static int run_pass(struct pass *p, bool *done, struct error *err)
 {
     struct mountpaths *all = object_store_mountpaths(p->store);
-    bool alone = mountpaths_wait_older(all, p->set, &p->stop->wanted, 0), waits = false;
+    bool alone = mountpaths_wait_older(all, p->set, &p->stop->wanted, 0);
+    struct error why = ERROR_INIT;
     unsigned width = p->set->count < WALKERS_MAX ? (unsigned)p->set->count : WALKERS_MAX;
     int code =
         p->set->count == 0 ? 0 : parallel_for("resilver", width, p->set->count, walk, p, err);
@@ -223,16 +254,15 @@ static int run_pass(struct pass *p, bool *done, struct error *err)
         (void)mountpaths_wait_older(all, p->set, &p->stop->wanted, WAIT_MS);
     if (!alone || (p->moved && !p->unread))
         return 0;
-    if (p->waits && !p->unread) {
-        wait_for_jobs(p);
-        return 0;
-    }
-    code = p->unread ? job_tally_end(p->tally, err) : check_leaving(p->set, &waits, err);
+    if (p->waits && !p->unread)
+        blame_jobs(&why);
+    else
+        code = p->unread ? job_tally_end(p->tally, err) : check_leaving(p->set, &why, err);
     if (code != 0)
         return code;
-    if (!waits)
+    if (why.code == 0)
         return settle(p, done, err);
-    wait_for_jobs(p);
+    wait_a_moment(p, &why);
     return 0;
 }
 

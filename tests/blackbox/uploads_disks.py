@@ -5,7 +5,7 @@ is away, and the limit of open uploads counts those that are there."""
 import os
 
 from lib import equal, main, wait_for
-from uploads_lib import Upload, all_uploads, has_object, list_of, on_mountpath, patiently
+from uploads_lib import Upload, all_uploads, bodies_of, has_object, list_of, on_mountpath, patiently
 
 T = "t1"
 BODY = b"the only part"
@@ -99,6 +99,30 @@ def test_the_limit_is_what_it_was(c):
     """More have ended than were counted at the start."""
     for u in begin(c, LIMIT, "mp1"):
         u.abort().expect(204)
+
+
+def test_a_disk_leaves(c):
+    """It waits for the uploads that are open there, which end as elsewhere."""
+    bodies = bodies_of(2, 100)
+    both = begin(c, 2, "mp2")
+    first, second = both[0], both[1]
+    listed = [*list_of(bodies[:1]), {"part": 2, "tag": list_of(bodies)[1]["tag"]}]
+    for number, body in enumerate(bodies, 1):
+        first.part(number, body)
+    done = c.dfcctl("storage", "mountpath", "detach", T, mountpath(c, "mp2"), "--yes")
+    equal(done.returncode, 0, done.stderr)
+    wait_for(lambda: "2 uploads in parts are open" in jobs(c), "the job says what it waits for")
+    equal(first.complete(listed)["size"], sum(map(len, bodies)), "size")
+    has_object(c, "one", first.name, b"".join(bodies))
+    wait_for(lambda: "1 uploads in parts are open" in jobs(c), "the job waits for one")
+    equal(second.parts(), ([1], False), "the parts of the other one")
+    second.abort().expect(204)
+    wait_for(lambda: not os.path.exists(os.path.join(mountpath(c, "mp2"), ".dfc")), "it has left")
+    has_object(c, "one", first.name, b"".join(bodies))
+
+
+def jobs(c):
+    return c.call("GET", "/v1/jobs?kind=resilver").body.decode()
 
 
 if __name__ == "__main__":
