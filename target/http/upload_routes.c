@@ -269,7 +269,7 @@ static void complete_admitted(struct http_request *req, void *arg)
     if (code == 0)
         http_on_end(req, unref_upload, c->upload);
     if (code == 0)
-        code = uploads_run(t->uploads, complete_in_thread, c, &err);
+        code = uploads_run_long(t->uploads, complete_in_thread, c, &err);
     if (code != 0)
         http_reply_error(req, &err);
 }

@@ -23,7 +23,8 @@
 
 struct uploads {
     struct target *target;
-    struct pool *threads;
+    struct pool *keepers;
+    struct pool *assemblers;
     uint64_t since_ms; /* the start of this target */
     atomic_bool stopped;
     pthread_mutex_t lock; /* of the list, and of references */
@@ -77,7 +78,9 @@ int uploads_new(struct target *t, struct uploads **out, struct error *err)
     all->since_ms = (uint64_t)clock_wall_ms();
     pthread_mutex_init(&all->lock, NULL);
     pthread_mutex_init(&all->count_lock, NULL);
-    int code = thread_class_new(THREADS_ASSEMBLER, &t->params, &all->threads, err);
+    int code = thread_class_new(THREADS_KEEPER, &t->params, &all->keepers, err);
+    if (code == 0)
+        code = thread_class_new(THREADS_ASSEMBLER, &t->params, &all->assemblers, err);
     if (code == 0)
         *out = all;
     else
@@ -99,7 +102,8 @@ void uploads_free(struct uploads *all)
 {
     if (all == NULL)
         return;
-    pool_free(all->threads);
+    pool_free(all->assemblers);
+    pool_free(all->keepers);
     pthread_mutex_destroy(&all->count_lock);
     pthread_mutex_destroy(&all->lock);
     free(all);
@@ -107,7 +111,12 @@ void uploads_free(struct uploads *all)
 
 int uploads_run(struct uploads *all, void (*fn)(void *arg), void *arg, struct error *err)
 {
-    return pool_submit(all->threads, fn, arg, err);
+    return pool_submit(all->keepers, fn, arg, err);
+}
+
+int uploads_run_long(struct uploads *all, void (*fn)(void *arg), void *arg, struct error *err)
+{
+    return pool_submit(all->assemblers, fn, arg, err);
 }
 
 int upload_not_found(const char *id, struct error *err)

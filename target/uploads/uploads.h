@@ -66,8 +66,10 @@ void uploads_stop(struct uploads *all);
 bool uploads_stopped(const struct uploads *all);
 void uploads_free(struct uploads *all);
 
-/* fn(arg) in a thread that may wait.  E_OVERLOAD. */
+/* fn(arg) in a thread that may wait for the disk.  E_OVERLOAD. */
 int uploads_run(struct uploads *all, void (*fn)(void *arg), void *arg, struct error *err);
+/* The same for a completion, which waits for as long as its bytes and its leader take. */
+int uploads_run_long(struct uploads *all, void (*fn)(void *arg), void *arg, struct error *err);
 
 /* Waits for the disk.  `about` stays the caller's.  E_OVERLOAD: uploads_max are open. */
 int uploads_begin(struct uploads *all, const struct upload_about *about,
