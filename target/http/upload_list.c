@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "target/node/target.h"
+#include "target/uploads/upload_rows.h"
 #include "target/uploads/uploads.h"
 
 enum { PARTS_LIMIT = 1000, UPLOADS_LIMIT = 1000 };
@@ -100,9 +101,10 @@ static void list_in_thread(void *arg)
     struct target *t = http_user(l->req);
     struct upload_rows rows;
     struct error err = ERROR_INIT;
-    if (uploads_list(t->uploads, l->bucket_id, text_query(l->req, "prefix"),
-                     text_query(l->req, "after"), text_query(l->req, "after_upload"), &rows,
-                     &err) != 0) {
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
+    if (upload_rows_read(set, l->bucket_id, text_query(l->req, "prefix"),
+                         text_query(l->req, "after"), text_query(l->req, "after_upload"), &rows,
+                         &err) != 0) {
         http_reply_error(l->req, &err);
         return;
     }

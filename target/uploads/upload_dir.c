@@ -46,6 +46,17 @@ char *upload_dir_file(const struct mountpath *mp, const char *id, const char *fi
     return xprintf("%s/.dfc/%s/%s/%s", mp->path, root_name, id, file);
 }
 
+bool upload_dir_has(const struct mountpath *mp, const char *id, const char *file)
+{
+    _cleanup_free_ char *path = upload_dir_file(mp, id, file);
+    return access(path, F_OK) == 0;
+}
+
+bool upload_dir_is_open(const struct mountpath *mp, const char *id)
+{
+    return upload_dir_has(mp, id, "about.json") && !upload_dir_has(mp, id, "done.json");
+}
+
 /* --- beginning -------------------------------------------------------------------------------- */
 
 static int make_empty(const struct mountpath *mp, const char *id, const char *file,

@@ -33,6 +33,9 @@ int upload_dir_read(const struct mountpath *mp, const char *id, struct upload_ab
                     struct error *err);
 /* "<path>/.dfc/uploads/<id>/<file>"; the caller's to free. */
 char *upload_dir_file(const struct mountpath *mp, const char *id, const char *file);
+bool upload_dir_has(const struct mountpath *mp, const char *id, const char *file);
+/* Is it neither cut nor over? */
+bool upload_dir_is_open(const struct mountpath *mp, const char *id);
 /* The reply of the completion.  NULL: it is not completed. */
 int upload_dir_read_done(const struct mountpath *mp, const char *id, json_t **out,
                          struct error *err);

@@ -27,7 +27,8 @@ struct uploads {
     struct pool *assemblers;
     uint64_t since_ms; /* the start of this target */
     atomic_bool stopped;
-    pthread_mutex_t lock; /* of the list, and of references */
+    pthread_mutex_t lock; /* of the list, and of references; not held while the disk works */
+    pthread_cond_t loaded;
     struct upload *first;
     pthread_mutex_t count_lock; /* of what follows; taken alone */
     uint64_t open;              /* uploads on the open mountpaths that are not completed … */
@@ -41,22 +42,10 @@ struct counting {
     uint64_t open;
 };
 
-static bool has_file(const struct mountpath *mp, const char *id, const char *file)
-{
-    _cleanup_free_ char *path = upload_dir_file(mp, id, file);
-    return access(path, F_OK) == 0;
-}
-
-/* Is it neither cut nor over? */
-static bool is_open(const struct mountpath *mp, const char *id)
-{
-    return has_file(mp, id, "about.json") && !has_file(mp, id, "done.json");
-}
-
 static bool count_open(void *ctx, const char *id)
 {
     struct counting *c = ctx;
-    c->open += is_open(c->mp, id);
+    c->open += upload_dir_is_open(c->mp, id);
     return true;
 }
 
@@ -77,6 +66,7 @@ int uploads_new(struct target *t, struct uploads **out, struct error *err)
     all->target = t;
     all->since_ms = (uint64_t)clock_wall_ms();
     pthread_mutex_init(&all->lock, NULL);
+    pthread_cond_init(&all->loaded, NULL);
     pthread_mutex_init(&all->count_lock, NULL);
     int code = thread_class_new(THREADS_KEEPER, &t->params, &all->keepers, err);
     if (code == 0)
@@ -105,6 +95,7 @@ void uploads_free(struct uploads *all)
     pool_free(all->assemblers);
     pool_free(all->keepers);
     pthread_mutex_destroy(&all->count_lock);
+    pthread_cond_destroy(&all->loaded);
     pthread_mutex_destroy(&all->lock);
     free(all);
 }
@@ -297,29 +288,17 @@ static int refuse_unknown(const struct upload *u, struct error *err)
 }
 
 /* On whichever mountpath it lies: the name's may be another one by now. */
-static int load(struct uploads *all, const char *id, struct upload **out, struct error *err)
+static int load(struct upload *u, struct error *err)
 {
-    struct upload *u = xcalloc(1, sizeof *u);
-    *u = (struct upload){.all = all, .body_fd = -1, .log_fd = -1};
-    snprintf(u->id, sizeof u->id, "%s", id);
-    pthread_mutex_init(&u->lock, NULL);
-    u->set = mountpaths_current(all->target->mountpaths);
     int code = E_NOT_FOUND;
     for (size_t i = 0; i < u->set->count && code == E_NOT_FOUND; i++) {
         struct error why = ERROR_INIT;
         u->mp = u->set->all[i];
         code = load_from(u, &why);
         if (code != 0 && code != E_NOT_FOUND)
-            error_set(err, code, "upload '%s': %s", id, why.message);
+            error_set(err, code, "upload '%s': %s", u->id, why.message);
     }
-    if (code == 0) {
-        *out = u;
-        return 0;
-    }
-    if (code == E_NOT_FOUND)
-        code = refuse_unknown(u, err);
-    upload_free(u);
-    return code;
+    return code != E_NOT_FOUND ? code : refuse_unknown(u, err);
 }
 
 static struct upload *find_locked(struct uploads *all, const char *id)
@@ -330,45 +309,85 @@ static struct upload *find_locked(struct uploads *all, const char *id)
     return u;
 }
 
-static int get_locked(struct uploads *all, const char *id, struct upload **out, struct error *err)
+static struct upload *add_locked(struct uploads *all, const char *id)
 {
+    struct upload *u = xcalloc(1, sizeof *u);
+    *u = (struct upload){
+        .all = all, .body_fd = -1, .log_fd = -1, .error = ERROR_INIT, .next = all->first};
+    snprintf(u->id, sizeof u->id, "%s", id);
+    pthread_mutex_init(&u->lock, NULL);
+    u->set = mountpaths_current(all->target->mountpaths);
+    all->first = u;
+    return u;
+}
+
+static void unlink_locked(struct upload *u)
+{
+    struct upload **at = &u->all->first;
+    while (*at != NULL && *at != u)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = u->next;
+}
+
+/* With a reference. */
+static void wait_loaded_locked(struct upload *u)
+{
+    while (!u->is_loaded)
+        pthread_cond_wait(&u->all->loaded, &u->all->lock);
+}
+
+/* The first one to come loads it, and others wait for that.  What cannot be loaded leaves the list:
+ * the next call tries again. */
+static struct upload *get_loaded(struct uploads *all, const char *id)
+{
+    struct error err = ERROR_INIT;
+    pthread_mutex_lock(&all->lock);
     struct upload *u = find_locked(all, id);
-    int code = u == NULL ? load(all, id, &u, err) : 0;
-    if (code != 0)
-        return code;
-    if (u->refs++ == 0) {
-        u->next = all->first;
-        all->first = u;
-    }
-    *out = u;
-    return 0;
+    bool is_first = u == NULL;
+    if (is_first)
+        u = add_locked(all, id);
+    u->refs++;
+    if (!is_first)
+        wait_loaded_locked(u);
+    pthread_mutex_unlock(&all->lock);
+    if (!is_first)
+        return u;
+    (void)load(u, &err);
+    pthread_mutex_lock(&all->lock);
+    u->error = err;
+    u->is_loaded = true;
+    if (err.code != 0)
+        unlink_locked(u);
+    pthread_cond_broadcast(&all->loaded);
+    pthread_mutex_unlock(&all->lock);
+    return u;
 }
 
 int uploads_get(struct uploads *all, const char *id, uint64_t bucket_id, const char *object,
                 struct upload **out, struct error *err)
 {
     struct upload_id parsed;
-    struct upload *u;
+    _cleanup_(upload_unrefp)
+    struct upload *u = NULL;
     int code = upload_id_parse(id, &parsed, err);
     if (code != 0)
         return code;
-    pthread_mutex_lock(&all->lock);
-    code = get_locked(all, id, &u, err);
-    pthread_mutex_unlock(&all->lock);
-    if (code != 0)
-        return code;
-    if (u->about.bucket_id == bucket_id && strcmp(u->about.object, object) == 0) {
-        *out = u;
-        return 0;
-    }
-    upload_unref(u);
-    return upload_not_found(id, err);
+    u = get_loaded(all, id);
+    if (u->error.code != 0)
+        return error_set(err, u->error.code, "%s", u->error.message);
+    if (u->about.bucket_id != bucket_id || strcmp(u->about.object, object) != 0)
+        return upload_not_found(id, err);
+    *out = steal(u);
+    return 0;
 }
 
 struct upload *uploads_find(struct uploads *all, const char *id)
 {
     pthread_mutex_lock(&all->lock);
     struct upload *u = find_locked(all, id);
+    if (u != NULL && !u->is_loaded)
+        u = NULL;
     if (u != NULL)
         u->refs++;
     pthread_mutex_unlock(&all->lock);
@@ -388,12 +407,8 @@ void upload_unref(struct upload *u)
     struct uploads *all = u->all;
     pthread_mutex_lock(&all->lock);
     bool last = --u->refs == 0;
-    if (last) {
-        struct upload **at = &all->first;
-        while (*at != u)
-            at = &(*at)->next;
-        *at = u->next;
-    }
+    if (last)
+        unlink_locked(u);
     pthread_mutex_unlock(&all->lock);
     if (last)
         upload_free(u);
@@ -461,7 +476,7 @@ int upload_check_open(const struct upload *u, struct error *err)
 int uploads_remove(struct uploads *all, const struct mountpath *mp, const char *id,
                    struct error *err)
 {
-    bool counted = is_open(mp, id);
+    bool counted = upload_dir_is_open(mp, id);
     int code = upload_dir_remove(mp, id, err);
     if (code == 0 && counted)
         give_turn_back(all);
@@ -478,7 +493,7 @@ int upload_abort(struct upload *u, struct error *err)
     if (code != 0)
         return code;
     code = mountpath_failed(u->mp, upload_dir_remove(u->mp, u->id, err));
-    if (!has_file(u->mp, u->id, "about.json"))
+    if (!upload_dir_has(u->mp, u->id, "about.json"))
         give_turn_back(u->all);
     return code;
 }
@@ -501,99 +516,6 @@ void upload_finish(struct upload *u, json_t *reply)
     pthread_mutex_unlock(&u->lock);
     if (mountpath_failed(u->mp, upload_dir_finish(u->mp, u->id, reply, &err)) != 0)
         log_warn("upload not closed", lstr("id", u->id), lerr(&err));
-    if (has_file(u->mp, u->id, "done.json"))
+    if (upload_dir_has(u->mp, u->id, "done.json"))
         give_turn_back(u->all);
-}
-
-/* --- lists ------------------------------------------------------------------------------------ */
-
-struct listing {
-    const struct mountpath *mp;
-    uint64_t bucket_id;
-    const char *prefix;
-    const struct upload_row *after;
-    struct upload_rows *out;
-};
-
-static int by_name(const void *a, const void *b)
-{
-    const struct upload_row *x = a, *y = b;
-    int order = strcmp(x->object, y->object);
-    if (order == 0)
-        order = (x->time_ms > y->time_ms) - (x->time_ms < y->time_ms);
-    return order != 0 ? order : strcmp(x->id, y->id);
-}
-
-/* Without an id the mark is the end of the object's uploads. */
-static bool is_behind(const struct listing *l, const struct upload_row *row)
-{
-    return *l->after->id != '\0' ? by_name(row, l->after) > 0
-                                 : strcmp(row->object, l->after->object) > 0;
-}
-
-static void add_row(struct upload_rows *rows, const struct upload_row *row)
-{
-    if (rows->count == rows->room) {
-        rows->room = rows->room > 0 ? 2 * rows->room : 64;
-        rows->rows = xrealloc(rows->rows, rows->room * sizeof *rows->rows);
-    }
-    rows->rows[rows->count++] = *row;
-}
-
-/* One that goes meanwhile is not in the list; what cannot be read is the sweep's to say. */
-static bool list_one(void *ctx, const char *id)
-{
-    const struct listing *l = ctx;
-    struct upload_id parsed;
-    struct upload_about about;
-    if (upload_id_parse(id, &parsed, NULL) != 0 || !is_open(l->mp, id) ||
-        upload_dir_read(l->mp, id, &about, NULL) != 0)
-        return true;
-    struct upload_row row = {.object = about.object, .time_ms = parsed.time_ms};
-    snprintf(row.id, sizeof row.id, "%s", id);
-    bool wanted = about.bucket_id == l->bucket_id &&
-                  strncmp(about.object, l->prefix, strlen(l->prefix)) == 0 && is_behind(l, &row);
-    if (wanted) {
-        add_row(l->out, &row);
-        about.object = NULL;
-    }
-    upload_about_clear(&about);
-    return true;
-}
-
-int uploads_list(struct uploads *all, uint64_t bucket_id, const char *prefix, const char *after,
-                 const char *after_id, struct upload_rows *out, struct error *err)
-{
-    _cleanup_mountpath_set_ const struct mountpath_set *set =
-        mountpaths_current(all->target->mountpaths);
-    struct upload_row mark = {.object = (char *)after};
-    struct upload_id parsed;
-    int code = 0;
-    *out = (struct upload_rows){.rows = NULL};
-    if (*after_id != '\0' && (code = upload_id_parse(after_id, &parsed, err)) != 0)
-        return code;
-    snprintf(mark.id, sizeof mark.id, "%s", after_id);
-    mark.time_ms = *after_id != '\0' ? parsed.time_ms : 0;
-    code = mountpath_set_check_whole(set, err);
-    for (size_t i = 0; i < set->count && code == 0; i++) {
-        struct listing l = {.mp = set->all[i],
-                            .bucket_id = bucket_id,
-                            .prefix = prefix,
-                            .after = &mark,
-                            .out = out};
-        code = upload_dir_each(set->all[i], list_one, &l, err);
-    }
-    if (out->count > 0)
-        qsort(out->rows, out->count, sizeof *out->rows, by_name);
-    if (code != 0)
-        upload_rows_clear(out);
-    return code;
-}
-
-void upload_rows_clear(struct upload_rows *rows)
-{
-    for (size_t i = 0; i < rows->count; i++)
-        free(rows->rows[i].object);
-    free(rows->rows);
-    *rows = (struct upload_rows){.rows = NULL};
 }

@@ -57,6 +57,8 @@ struct upload {
     char body_sum[S3_SUM_TEXT_MAX];
     /* `all`'s */
     unsigned refs;
+    bool is_loaded;     /* or could not be; until then nothing else of it may be looked at */
+    struct error error; /* then */
     struct upload *next;
 };
 
@@ -110,22 +112,3 @@ void upload_finish(struct upload *u, json_t *reply);
 json_t *upload_reply(const char *version, const char *etag, uint64_t size, const char *tag);
 
 int upload_not_found(const char *id, struct error *err);
-
-/* One row of a list. */
-struct upload_row {
-    char id[UPLOAD_ID_CHARS + 1];
-    char *object;
-    uint64_t time_ms;
-};
-
-struct upload_rows {
-    struct upload_row *rows; /* by object, then by time, then by id */
-    size_t count, room;
-};
-
-/* Those of a bucket that are open, with names that begin with `prefix`, behind the upload
- * `after_id` of the object `after`, or with "" for the id behind all of that object.  Waits for the
- * disk. */
-int uploads_list(struct uploads *all, uint64_t bucket_id, const char *prefix, const char *after,
-                 const char *after_id, struct upload_rows *out, struct error *err);
-void upload_rows_clear(struct upload_rows *rows);
