@@ -1,6 +1,7 @@
 #include "proxy/ais/ais_routes.h"
 
 #include "ais/dialect.h"
+#include "proxy/ais/ais_batch.h"
 #include "proxy/ais/ais_buckets.h"
 #include "proxy/ais/ais_cluster.h"
 #include "proxy/ais/ais_lists.h"
@@ -24,6 +25,20 @@
         .summary = "A call of AIStore's API that is not served.",                    \
         .query = HTTP_PARAMETERS({HTTP_ANY_PARAMETER, "not looked at"}), .body = "", \
         .reply = "501", .errors = "not_supported"                                    \
+    }
+
+/* Get-Batch; the bucket of the path is that of entries without one. */
+#define BATCH(name_, pattern_)                                                                     \
+    {                                                                                              \
+        .name = name_, .method = HTTP_GET, .pattern = pattern_, .nets = NET_PUBLIC,                \
+        .right = RIGHT_ANY, .begin = ais_batch_begin,                                              \
+        .summary = "Reads many objects, members and ranges in one archive. Needs the right "       \
+                   "`read` on each object.",                                                       \
+        .query = HTTP_PARAMETERS(COMMON, {"coloc", "not looked at"}),                              \
+        .body = "`{\"in\": [{\"objname\", \"bucket\", \"provider\", \"archpath\", \"start\", "     \
+                "\"length\", \"opaque\"}], \"mime\", \"coer\", \"onob\", \"strm\", \"coloc\"}`",   \
+        .reply = "the archive; without `strm` multipart: `{\"out\", \"uuid\"}`, then the archive", \
+        .errors = "of the target: those of [batch](#batch)"                                        \
     }
 
 const struct http_route ais_routes[] = {
@@ -167,6 +182,8 @@ const struct http_route ais_routes[] = {
      .body = "",
      .reply = "307 to the target; its reply is 204",
      .errors = OBJECT_ERRORS},
+    BATCH("ais_batch", AIS_PREFIX "/v1/ml/moss"),
+    BATCH("ais_batch_of", AIS_PREFIX "/v1/ml/moss/{bucket}"),
     REFUSED("ais_bucket_put", HTTP_PUT, BUCKET_PATTERN, RIGHT_ADMIN),
     REFUSED("ais_bucket_patch", HTTP_PATCH, BUCKET_PATTERN, RIGHT_ADMIN),
     REFUSED("ais_object_post", HTTP_POST, OBJECT_PATTERN, RIGHT_WRITE),

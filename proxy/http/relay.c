@@ -333,7 +333,7 @@ static void add_request_header(void *ctx, const char *name, const char *value)
         add_line(l, http_header_line(l->arena, name, value));
 }
 
-static struct relay *relay_new(struct proxy *p, struct http_request *req)
+static struct relay *relay_new(struct proxy *p, struct http_request *req, bool has_body)
 {
     struct relay *r = xcalloc(1, sizeof *r);
     r->proxy = p;
@@ -343,7 +343,7 @@ static struct relay *relay_new(struct proxy *p, struct http_request *req)
     r->arena = arena_new(1024);
     r->headers_end = &r->headers;
     r->download = bpipe_new(p->params.relay_buffer);
-    r->body_over = http_content_length(req) == 0;
+    r->body_over = !has_body;
     if (!r->body_over)
         r->upload = bpipe_new(p->params.relay_buffer);
     return r;
@@ -373,6 +373,11 @@ static bool is_repeatable_change(const struct http_request *req)
     return !reads(req) && http_content_length(req) <= 0;
 }
 
+static bool has_body(const struct http_request *req)
+{
+    return http_content_length(req) != 0;
+}
+
 static const char *const *lines_of(const struct relay *r, struct http_request *req,
                                    const char *const *more)
 {
@@ -388,11 +393,11 @@ static const char *const *lines_of(const struct relay *r, struct http_request *r
 /* NULL: it is refused, and answered.  To a node's public listener; `more`: lines "Name:
  * value" for it, up to NULL. */
 static struct relay *prepare(struct proxy *p, struct http_request *req, const char *url,
-                             const char *const *more)
+                             const char *const *more, bool streams_body)
 {
     if (!relay_admitted(p, req))
         return NULL;
-    struct relay *r = relay_new(p, req);
+    struct relay *r = relay_new(p, req, streams_body);
     r->call = (struct http_call){
         .method = http_method(req),
         .url = arena_strdup(r->arena, url),
@@ -433,7 +438,7 @@ bool relay_is_wanted(const struct http_request *req)
 
 void relay_start(struct proxy *p, struct http_request *req, const char *url)
 {
-    struct relay *r = prepare(p, req, url, to_target);
+    struct relay *r = prepare(p, req, url, to_target, has_body(req));
     if (r == NULL)
         return;
     r->follows = true;
@@ -441,10 +446,26 @@ void relay_start(struct proxy *p, struct http_request *req, const char *url)
     http_call_start(p->data_client, &r->call, call_done, r);
 }
 
+void relay_document(struct proxy *p, struct http_request *req, enum http_method method,
+                    const char *url, const struct buf *body)
+{
+    struct relay *r = prepare(p, req, url, to_target, false);
+    if (r == NULL)
+        return;
+    r->call.method = method;
+    r->call.once = !reads(req);
+    r->follows = true;
+    r->call.body = arena_strndup(r->arena, body->data, body->len);
+    r->call.body_len = body->len;
+    r->call.body_stays = true;
+    take_body(r, req);
+    http_call_start(p->data_client, &r->call, call_done, r);
+}
+
 void relay_read(struct proxy *p, struct http_request *req, const char *url,
                 const struct relay_object *object)
 {
-    struct relay *r = prepare(p, req, url, to_target);
+    struct relay *r = prepare(p, req, url, to_target, has_body(req));
     if (r == NULL)
         return;
     r->follows = true;
@@ -509,7 +530,7 @@ static void seek_later(void *arg)
 void relay_to_primary(struct proxy *p, struct http_request *req, const char *path, bool to_public,
                       const char *const *headers, bool again)
 {
-    struct relay *r = prepare(p, req, path, headers);
+    struct relay *r = prepare(p, req, path, headers, has_body(req));
     if (r == NULL)
         return;
     r->silence = reads(req) ? E_NOT_PRIMARY : E_IN_DOUBT;

@@ -16,6 +16,10 @@
 bool relay_is_wanted(const struct http_request *req);
 /* From a route's begin(). */
 void relay_start(struct proxy *p, struct http_request *req, const char *url);
+/* Another call in place of the request, whose own body has been collected: JSON, which is copied.
+ * What else the request has of headers goes with it. */
+void relay_document(struct proxy *p, struct http_request *req, enum http_method method,
+                    const char *url, const struct buf *body);
 
 /* A read that others can answer, too, when the map has passed over whom it goes to. */
 struct relay_object {

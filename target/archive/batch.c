@@ -1,13 +1,14 @@
 #include "target/archive/batch.h"
 
 #include "access/guard.h"
+#include "ais/dialect.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
 #include "net/http/pipe.h"
-#include "sort/shard/tar_header.h"
-#include "sort/shard/tar_make.h"
+#include "sort/shard/member_writer.h"
 #include "target/archive/batch_fetch.h"
+#include "target/archive/batch_report.h"
 #include "target/archive/batch_spec.h"
 #include "target/node/target.h"
 #include "target/node/thread_classes.h"
@@ -28,6 +29,10 @@ struct batch {
     char *request_id;
     struct batch_spec spec;
     struct bpipe *out;
+    struct member_writer *writer; /* once the reply has begun */
+    struct batch_seen *seen;      /* of each entry, with a report */
+    char boundary[BATCH_BOUNDARY_MAX];
+    bool is_sdk; /* it finds the kind of an error by ais://BUCKET/OBJECT */
     bool replied;
     size_t ahead;                 /* fetches that may be under way */
     size_t next;                  /* the first entry that has none yet */
@@ -47,40 +52,63 @@ static struct sink sink_of(struct batch *b)
     return (struct sink){.write = put, .ctx = b};
 }
 
-/* From the first entry on: what is wrong with that is an error, and no reply that is cut. */
-static void begin_reply(struct batch *b)
+static void begin_parts(struct batch *b, struct buf *head)
 {
+    char type[sizeof "multipart/mixed; boundary=" + BATCH_BOUNDARY_MAX];
+    batch_report_boundary(b->boundary);
+    snprintf(type, sizeof type, "multipart/mixed; boundary=%s", b->boundary);
+    http_reply_header(b->req, "Content-Type", type);
+    batch_report_begin(&b->spec, b->seen, b->request_id, b->boundary, head);
+}
+
+/* From the first entry on: what is wrong with that is an error, and no reply that is cut. */
+static int begin_reply(struct batch *b, struct error *err)
+{
+    _cleanup_buf_ struct buf head = BUF_INIT;
     if (b->replied)
-        return;
+        return 0;
     b->replied = true;
-    http_reply_constant(b->req, "Content-Type", "application/x-tar");
+    if (b->spec.report)
+        begin_parts(b, &head);
+    else
+        http_reply_constant(b->req, "Content-Type", b->spec.format->content_type);
     http_reply_pipe(b->req, 200, -1, b->out);
+    int code = head.len > 0 ? put(b, head.data, head.len, err) : 0;
+    return code != 0 ? code : member_writer_new(b->spec.format, sink_of(b), &b->writer, err);
+}
+
+static int end_reply(struct batch *b, struct error *err)
+{
+    _cleanup_buf_ struct buf tail = BUF_INIT;
+    int code = begin_reply(b, err);
+    if (code != 0 || (code = member_writer_finish(b->writer, err)) != 0 || !b->spec.report)
+        return code;
+    batch_report_end(b->boundary, &tail);
+    return put(b, tail.data, tail.len, err);
 }
 
 static int put_header(struct batch *b, const struct batch_entry *e, bool missing, uint64_t size,
                       int64_t modified_s, struct error *err)
 {
     _cleanup_buf_ struct buf name = BUF_INIT;
-    _cleanup_buf_ struct buf headers = BUF_INIT;
-    batch_entry_name(e, missing, &name);
+    batch_entry_name(&b->spec, e, missing, &name);
     const struct tar_made made = {.path = name.data,
                                   .path_len = name.len,
                                   .type = '0',
                                   .size = size,
                                   .mode = MODE,
                                   .mtime = modified_s};
-    tar_make_headers(&headers, &made);
-    begin_reply(b);
-    return put(b, headers.data, headers.len, err);
+    int code = begin_reply(b, err);
+    return code != 0 ? code : member_writer_begin(b->writer, &made, err);
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
-static void fetch_ahead(struct batch *b, size_t turn)
+static void fetch_ahead(struct batch *b, enum batch_look look, size_t turn)
 {
     for (; b->next < b->spec.count && b->next < turn + b->ahead; b->next++)
         b->fetches[b->next % b->ahead] =
-            batch_fetch_begin(b->batches->target, &b->spec.entries[b->next], b->request_id);
+            batch_fetch_begin(b->batches->target, &b->spec.entries[b->next], look, b->request_id);
 }
 
 static bool is_missing(int code)
@@ -96,18 +124,47 @@ static int put_bytes(struct batch *b, struct batch_fetch *f, uint64_t size, stru
         ssize_t n = batch_fetch_read(f, &b->batches->stop, piece, len, err);
         if (n < 0)
             return (int)n;
-        int code = put(b, piece, (size_t)n, err);
+        int code = member_writer_data(b->writer, piece, (size_t)n, err);
         if (code != 0)
             return code;
         left -= (uint64_t)n;
     }
-    return tar_put_padding(sink_of(b), size, err);
+    return 0;
 }
 
 /* A client that asks again for the rest counts otherwise: so the name, too. */
-static int wrap_entry(const struct batch_entry *e, size_t i, struct error *err)
+static int wrap_entry(bool is_sdk, const struct batch_entry *e, size_t i, struct error *err)
 {
+    if (is_sdk && err->code == E_BUCKET_NOT_FOUND)
+        return error_wrap(err, "ais://%s: entry %zu", e->bucket, i);
+    if (is_sdk)
+        return error_wrap(err, "ais://%s/%s: entry %zu", e->bucket, e->object, i);
     return error_wrap(err, "entry %zu, '%s/%s'", i, e->bucket, e->object);
+}
+
+/* With a report: what it is, before the reply begins. */
+static int look_at_entry(struct batch *b, size_t i, struct error *err)
+{
+    struct batch_seen *seen = &b->seen[i];
+    int64_t modified_s = 0;
+    int code = batch_fetch_head(b->fetches[i % b->ahead], &b->batches->stop, &seen->size,
+                                &modified_s, err);
+    if (!is_missing(code) || !b->spec.empty_if_missing)
+        return code != 0 ? wrap_entry(b->is_sdk, &b->spec.entries[i], i, err) : 0;
+    seen->size = 0;
+    seen->missing = xstrdup(err->message);
+    *err = ERROR_INIT;
+    return 0;
+}
+
+/* The report must stay true. */
+static int check_seen(const struct batch *b, size_t i, bool missing, uint64_t size,
+                      struct error *err)
+{
+    if (!b->spec.report || (missing == (b->seen[i].missing != NULL) && size == b->seen[i].size))
+        return 0;
+    error_set(err, E_LENGTH, "the object was changed while the batch was read: ask again");
+    return wrap_entry(b->is_sdk, &b->spec.entries[i], i, err);
 }
 
 static int put_entry(struct batch *b, size_t i, struct error *err)
@@ -119,28 +176,38 @@ static int put_entry(struct batch *b, size_t i, struct error *err)
     int code = batch_fetch_head(f, &b->batches->stop, &size, &modified_s, err);
     if (is_missing(code) && b->spec.empty_if_missing) {
         *err = ERROR_INIT;
-        return put_header(b, e, true, 0, 0, err);
+        code = check_seen(b, i, true, 0, err);
+        return code != 0 ? code : put_header(b, e, true, 0, 0, err);
     }
     if (code != 0)
-        return wrap_entry(e, i, err);
+        return wrap_entry(b->is_sdk, e, i, err);
+    if ((code = check_seen(b, i, false, size, err)) != 0)
+        return code;
     code = put_header(b, e, false, size, modified_s, err);
     return code != 0 ? code : put_bytes(b, f, size, err);
 }
 
-static int put_all(struct batch *b, struct error *err)
+static int each_entry(struct batch *b, enum batch_look look,
+                      int (*step)(struct batch *b, size_t i, struct error *err), struct error *err)
 {
     int code = 0;
+    b->next = 0;
     for (size_t i = 0; i < b->spec.count && code == 0; i++) {
-        fetch_ahead(b, i);
+        fetch_ahead(b, look, i);
         code = !atomic_load(&b->batches->stop.wanted)
-                   ? put_entry(b, i, err)
+                   ? step(b, i, err)
                    : error_set(err, E_NOT_READY, "the target stops");
         batch_fetch_end(steal(b->fetches[i % b->ahead]));
     }
-    if (code != 0)
-        return code;
-    begin_reply(b);
-    return tar_put_end(sink_of(b), err);
+    return code;
+}
+
+static int put_all(struct batch *b, struct error *err)
+{
+    int code = b->spec.report ? each_entry(b, BATCH_LOOK, look_at_entry, err) : 0;
+    if (code == 0)
+        code = each_entry(b, BATCH_READ, put_entry, err);
+    return code != 0 ? code : end_reply(b, err);
 }
 
 /* --- the call --------------------------------------------------------------------------------- */
@@ -149,6 +216,10 @@ static void batch_free(struct batch *b)
 {
     for (size_t i = 0; i < b->ahead; i++)
         batch_fetch_end(b->fetches[i]);
+    for (size_t i = 0; b->seen != NULL && i < b->spec.count; i++)
+        free(b->seen[i].missing);
+    free(b->seen);
+    member_writer_free(b->writer);
     batch_spec_done(&b->spec);
     bpipe_unref(b->out);
     free(b->fetches);
@@ -182,6 +253,9 @@ static struct batch *batch_new(struct batches *batches, struct http_request *req
     b->req = req;
     b->request_id = xstrdup(http_request_id(req));
     b->spec = *spec;
+    b->is_sdk = ais_speaks(req);
+    if (spec->report)
+        b->seen = xcalloc(spec->count + 1, sizeof *b->seen);
     b->out = bpipe_new(BATCH_PIPE_BYTES);
     b->ahead = ahead > 0 ? (size_t)ahead : 1;
     b->fetches = xcalloc(b->ahead, sizeof *b->fetches);
@@ -195,7 +269,7 @@ static int check_rights(struct http_request *req, const struct batch_spec *spec,
     for (size_t i = 0; i < spec->count && code == 0; i++) {
         code = guard_ask(req, RIGHT_READ, spec->entries[i].bucket, spec->entries[i].object, err);
         if (code != 0)
-            wrap_entry(&spec->entries[i], i, err);
+            wrap_entry(ais_speaks(req), &spec->entries[i], i, err);
     }
     return code;
 }
@@ -257,12 +331,18 @@ const struct http_route batch_routes[] = {
      .right = RIGHT_ANY,
      .begin = batch_begin,
      .summary =
-         "Reads many objects, members and ranges: one tar, in the order asked for. Needs the "
+         "Reads many objects, members and ranges: one archive, in the order asked for. Needs the "
          "right `read` on each object.",
-     .body = "`{\"entries\": [{\"bucket\", \"object\", \"member\", \"offset\", \"length\"}, …], "
-             "\"on_missing\": \"fail\"|\"empty\"}`; all but bucket and object may be left out",
-     .reply = "200 with a tar: each entry is `BUCKET/OBJECT[/MEMBER]`; with `on_missing` `empty` "
-              "one that is missing is an empty file `__404__/BUCKET/OBJECT[/MEMBER]`",
+     .query = HTTP_PARAMETERS({"dfcd", "ais: the call is of AIStore's SDK"}),
+     .body = "`{\"entries\": [{\"bucket\", \"object\", \"member\", \"offset\", \"length\", "
+             "\"opaque\"}, …], \"on_missing\": \"fail\"|\"empty\", \"format\": \".tar\"|…, "
+             "\"names\": \"bucket\"|\"object\", \"report\": true}`; all but bucket and object may "
+             "be left out; `report`: as AIStore's SDK reads it",
+     .reply = "200 with an archive of the `format`: each entry is `BUCKET/OBJECT[/MEMBER]`, with "
+              "`names` `object` without the bucket; with `on_missing` `empty` "
+              "one that is missing is an empty file behind `__404__/`. With a report multipart: "
+              "`{\"out\": [{\"objname\", \"bucket\", \"provider\", \"archpath\", \"opaque\", "
+              "\"size\", \"err_msg\"}], \"uuid\"}`, then the archive",
      .errors = "of the first entry, as of GET; from the second on the reply is cut; invalid_json "
                "invalid_argument too_large overloaded"},
     {.name = NULL},

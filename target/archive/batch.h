@@ -1,4 +1,4 @@
-/* Batches: many objects, members and ranges in one reply, as a tar in the order asked for.
+/* Batches: many objects, members and ranges in one reply, as an archive in the order asked for.
  *
  *   client ◀─ tar ─ a batch's thread ◀─ pipe ─ GET of an entry at its owner      (its turn)
  *                                    ◀─ pipe ─ GET of the next one at its owner  (ahead)
@@ -6,7 +6,7 @@
  *
  * Any target assembles a batch.  It asks the owners of as many entries ahead as fit in
  * `batch_window`, one pipe each (batch_fetch.h), so that its memory is bounded whatever is asked
- * for.  An entry is whole in the tar, or the reply is cut: it cannot look complete.
+ * for.  An entry is whole in the archive, or the reply is cut: it cannot look complete.
  *
  * A call waits in one thread of the class BATCH until its client has all; `batches_max` bounds
  * them, and what waits for one of them. */

@@ -19,6 +19,7 @@ struct batch_fetch {
     struct target *target;
     const struct batch_entry *entry;
     const char *request_id;
+    bool looks;          /* by HEAD */
     unsigned failures;   /* in a row, without a byte … */
     uint64_t until_ms;   /* … and no try begins later */
     uint64_t read, size; /* of the entry's bytes */
@@ -118,7 +119,7 @@ static int call(struct batch_fetch *f, struct error *err)
     if (code != 0)
         return code;
     put_range(f, range, sizeof range);
-    if (*range != '\0')
+    if (*range != '\0' && !f->looks)
         lines[count++] = range;
     if (f->known) {
         snprintf(match, sizeof match, "If-Match: %s", f->etag);
@@ -129,15 +130,15 @@ static int call(struct batch_fetch *f, struct error *err)
     f->err = ERROR_INIT;
     f->code = 0;
     f->pipe = bpipe_new(BATCH_PIPE_BYTES);
-    const struct http_call get = {.method = HTTP_GET,
-                                  .url = buf_str(&url),
-                                  .node = node,
-                                  .headers = lines,
-                                  .download = f->pipe,
-                                  .stall_timeout_ms = f->target->params.stall_timeout,
-                                  .on_head = on_head,
-                                  .request_id = f->request_id};
-    http_call_start(f->target->data_client, &get, on_end, f);
+    const struct http_call read = {.method = f->looks ? HTTP_HEAD : HTTP_GET,
+                                   .url = buf_str(&url),
+                                   .node = node,
+                                   .headers = lines,
+                                   .download = f->pipe,
+                                   .stall_timeout_ms = f->target->params.stall_timeout,
+                                   .on_head = on_head,
+                                   .request_id = f->request_id};
+    http_call_start(f->target->data_client, &read, on_end, f);
     return 0;
 }
 
@@ -179,7 +180,7 @@ static bool pause_before(struct batch_fetch *f, int code, struct job_stop *stop)
 /* What the head says, against what is known. */
 static int check_head(struct batch_fetch *f, struct error *err)
 {
-    const bool part = f->entry->ranged || f->read > 0;
+    const bool part = !f->looks && (f->entry->ranged || f->read > 0);
     if (f->status == 307)
         return error_set(err, E_STALE_MAP, "the owner of '%s' has changed", f->entry->object);
     if (f->length < 0 || f->status != (part ? 206 : 200))
@@ -187,6 +188,8 @@ static int check_head(struct batch_fetch *f, struct error *err)
                          f->entry->object, f->status);
     if (f->known && (uint64_t)f->length != f->size - f->read)
         return error_set(err, E_LENGTH, "'%s' has another length by now", f->entry->object);
+    if (f->looks)
+        return batch_entry_size(f->entry, (uint64_t)f->length, &f->size, err);
     if (!f->known) {
         f->size = (uint64_t)f->length;
         keep_text(f->etag, sizeof f->etag, f->head_etag);
@@ -220,10 +223,21 @@ static int connect_once(struct batch_fetch *f, struct error *err)
     return code != 0 ? code : wait_for_head(f, err);
 }
 
+/* Where a HEAD fails, a GET says why. */
+static int connect_or_learn(struct batch_fetch *f, struct error *err)
+{
+    int code = connect_once(f, err);
+    if (code == 0 || !f->looks || f->status < 400)
+        return code;
+    hang_up(f);
+    f->looks = false;
+    return connect_once(f, err);
+}
+
 static int reconnect(struct batch_fetch *f, struct job_stop *stop, struct error *err)
 {
     int code;
-    while ((code = connect_once(f, err)) != 0) {
+    while ((code = connect_or_learn(f, err)) != 0) {
         hang_up(f);
         if (!pause_before(f, code, stop))
             return code;
@@ -234,12 +248,13 @@ static int reconnect(struct batch_fetch *f, struct job_stop *stop, struct error 
 /* --- the whole -------------------------------------------------------------------------------- */
 
 struct batch_fetch *batch_fetch_begin(struct target *t, const struct batch_entry *e,
-                                      const char *request_id)
+                                      enum batch_look look, const char *request_id)
 {
     struct batch_fetch *f = xcalloc(1, sizeof *f);
     struct error err = ERROR_INIT;
     f->target = t;
     f->entry = e;
+    f->looks = look == BATCH_LOOK;
     f->request_id = request_id;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->changed, NULL);

@@ -5,6 +5,9 @@
  *     batch_fetch_read(f, data, len, …)       exactly `size` bytes, in pieces
  *     batch_fetch_end(f)
  *
+ * One that only looks (BATCH_LOOK) asks by HEAD, and by GET for what is wrong, since the reply to a
+ * HEAD cannot say it.
+ *
  * A call that breaks off goes on in the same version, where it ended; an owner that cannot answer
  * for now is asked again, whoever it is then, until call_timeout is over.  The bytes wait in a pipe
  * of BATCH_PIPE_BYTES, which holds the owner back.
@@ -24,10 +27,14 @@ struct job_stop;
 struct target;
 
 enum { BATCH_PIPE_BYTES = 256 << 10 };
+enum batch_look {
+    BATCH_READ,
+    BATCH_LOOK, /* the head alone: no batch_fetch_read() */
+};
 
 /* `e` and `request_id` live as long as the fetch. */
 struct batch_fetch *batch_fetch_begin(struct target *t, const struct batch_entry *e,
-                                      const char *request_id);
+                                      enum batch_look look, const char *request_id);
 int batch_fetch_head(struct batch_fetch *f, struct job_stop *stop, uint64_t *size,
                      int64_t *modified_s, struct error *err);
 /* > 0: bytes; an error's code.  Not asked for beyond the size. */

@@ -6,6 +6,7 @@
 #include "common/buf.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "sort/shard/member_writer.h"
 
 static int parse_range(json_t *obj, const char *path, struct batch_entry *e, struct error *err)
 {
@@ -23,7 +24,8 @@ static int parse_range(json_t *obj, const char *path, struct batch_entry *e, str
 
 static int parse_entry(json_t *obj, size_t i, struct batch_entry *e, struct error *err)
 {
-    static const char *const fields[] = {"bucket", "object", "member", "offset", "length", NULL};
+    static const char *const fields[] = {"bucket", "object", "member", "offset",
+                                         "length", "opaque", NULL};
     char path[40];
     snprintf(path, sizeof path, "entries[%zu]", i);
     if (!json_is_object(obj))
@@ -38,6 +40,8 @@ static int parse_entry(json_t *obj, size_t i, struct batch_entry *e, struct erro
     if (code == 0 && e->member != NULL && *e->member == '\0')
         code = error_set(err, E_INVALID, "%s.member is empty: it must name a member", path);
     if (code == 0)
+        code = json_get_str(obj, path, "opaque", &e->opaque, err);
+    if (code == 0)
         code = parse_range(obj, path, e, err);
     if (code == 0 && (bucket_name_check(e->bucket, err) != 0 ||
                       object_name_check(e->object, strlen(e->object), err) != 0))
@@ -45,25 +49,55 @@ static int parse_entry(json_t *obj, size_t i, struct batch_entry *e, struct erro
     return code;
 }
 
-static int parse_missing(json_t *doc, bool *empty, struct error *err)
+/* A field with two words, the first by default; *out: is it the second? */
+static int parse_word(json_t *doc, const char *field, const char *first, const char *second,
+                      bool *out, struct error *err)
 {
-    const char *word = "fail";
-    int code = json_get_str(doc, "", "on_missing", &word, err);
+    const char *word = first;
+    int code = json_get_str(doc, "", field, &word, err);
     if (code != 0)
         return code;
-    *empty = strcmp(word, "empty") == 0;
-    if (*empty || strcmp(word, "fail") == 0)
+    *out = strcmp(word, second) == 0;
+    if (*out || strcmp(word, first) == 0)
         return 0;
-    return error_set(err, E_INVALID, "field 'on_missing' is '%s': it must be fail or empty", word);
+    return error_set(err, E_INVALID, "field '%s' is '%s': it must be %s or %s", field, word, first,
+                     second);
+}
+
+static int parse_format(json_t *doc, const struct shard_format_ops **out, struct error *err)
+{
+    const char *extension = ".tar";
+    int code = json_get_str(doc, "", "format", &extension, err);
+    if (code != 0)
+        return code;
+    *out = format_of_extension(extension);
+    if (*out != NULL && member_writer_takes(*out))
+        return 0;
+    return error_set(err, E_INVALID,
+                     "field 'format' is '%.32s': it must be the extension of a tar or a zip that "
+                     "can be written (.tar, .tar.gz, .tar.zst, .tar.lz4, .zip)",
+                     extension);
+}
+
+/* How the reply looks. */
+static int parse_form(struct batch_spec *s, struct error *err)
+{
+    int code = parse_word(s->doc, "on_missing", "fail", "empty", &s->empty_if_missing, err);
+    if (code == 0)
+        code = parse_word(s->doc, "names", "bucket", "object", &s->bare_names, err);
+    if (code == 0)
+        code = parse_format(s->doc, &s->format, err);
+    return code != 0 ? code : json_get_bool(s->doc, "", "report", &s->report, err);
 }
 
 static int parse(struct batch_spec *s, size_t entries_max, struct error *err)
 {
-    static const char *const fields[] = {"entries", "on_missing", NULL};
+    static const char *const fields[] = {"entries", "on_missing", "format",
+                                         "names",   "report",     NULL};
     json_t *entries = NULL;
     int code = json_only_fields(s->doc, "", fields, err);
     if (code == 0)
-        code = parse_missing(s->doc, &s->empty_if_missing, err);
+        code = parse_form(s, err);
     if (code == 0)
         code = json_get_array(s->doc, "", "entries", &entries, err);
     if (code == 0 && entries == NULL)
@@ -100,9 +134,24 @@ void batch_spec_done(struct batch_spec *s)
     *s = (struct batch_spec){.doc = NULL};
 }
 
-void batch_entry_name(const struct batch_entry *e, bool missing, struct buf *out)
+void batch_entry_name(const struct batch_spec *s, const struct batch_entry *e, bool missing,
+                      struct buf *out)
 {
-    buf_printf(out, "%s%s/%s", missing ? "__404__/" : "", e->bucket, e->object);
+    if (missing)
+        buf_puts(out, "__404__/");
+    if (!s->bare_names)
+        buf_printf(out, "%s/", e->bucket);
+    buf_puts(out, e->object);
     if (e->member != NULL)
         buf_printf(out, "/%s", e->member);
+}
+
+int batch_entry_size(const struct batch_entry *e, uint64_t whole, uint64_t *out, struct error *err)
+{
+    if (e->ranged && e->offset >= whole)
+        return error_set(err, E_RANGE, "the range begins behind its %llu bytes",
+                         (unsigned long long)whole);
+    uint64_t left = whole - e->offset;
+    *out = e->length > 0 && e->length < left ? e->length : left;
+    return 0;
 }

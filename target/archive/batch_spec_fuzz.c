@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < spec.count; i++) {
         const struct batch_entry *e = &spec.entries[i];
         _cleanup_buf_ struct buf name = BUF_INIT;
-        batch_entry_name(e, i % 2 == 0, &name);
+        batch_entry_name(&spec, e, i % 2 == 0, &name);
         assert(strlen(name.data) == name.len && *e->bucket != '\0' && *e->object != '\0');
         assert(e->offset + e->length <= INT64_MAX && (e->ranged || e->length == 0));
     }

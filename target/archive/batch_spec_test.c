@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/buf.h"
+#include "sort/shard/format.h"
 
 static int parse(const char *text, struct batch_spec *out, struct error *err)
 {
@@ -30,16 +31,63 @@ static void test_entries(void **state)
     assert_false(s.entries[0].ranged);
     assert_true(s.entries[1].ranged && s.entries[1].offset == 5 && s.entries[1].length == 0);
     assert_true(s.entries[2].ranged && s.entries[2].offset == 0 && s.entries[2].length == 7);
-    batch_entry_name(&s.entries[1], false, &name);
+    batch_entry_name(&s, &s.entries[1], false, &name);
     assert_string_equal(buf_str(&name), "b/o/m");
     buf_clear(&name);
-    batch_entry_name(&s.entries[0], true, &name);
+    batch_entry_name(&s, &s.entries[0], true, &name);
     assert_string_equal(buf_str(&name), "__404__/b/o/x");
     buf_done(&name);
     batch_spec_done(&s);
     assert_int_equal(parse("{\"entries\": []}", &s, NULL), 0);
     assert_int_equal(s.count, 0);
     batch_spec_done(&s);
+}
+
+static void test_the_form_of_the_reply(void **state)
+{
+    (void)state;
+    struct batch_spec s;
+    _cleanup_buf_ struct buf name = BUF_INIT;
+    assert_int_equal(parse("{\"entries\": []}", &s, NULL), 0);
+    assert_true(!s.bare_names && !s.report && !s.empty_if_missing);
+    assert_string_equal(s.format->content_type, "application/x-tar");
+    batch_spec_done(&s);
+    assert_int_equal(parse("{\"entries\": [{\"bucket\": \"b\", \"object\": \"o\", \"member\": "
+                           "\"m\", \"opaque\": \"x\"}], \"format\": \".zip\", \"names\": "
+                           "\"object\", \"report\": true}",
+                           &s, NULL),
+                     0);
+    assert_true(s.bare_names && s.report);
+    assert_string_equal(s.format->content_type, "application/zip");
+    assert_string_equal(s.entries[0].opaque, "x");
+    batch_entry_name(&s, &s.entries[0], true, &name);
+    assert_string_equal(buf_str(&name), "__404__/o/m");
+    batch_spec_done(&s);
+}
+
+static void test_the_size_of_a_range(void **state)
+{
+    (void)state;
+    static const struct {
+        struct batch_entry e;
+        uint64_t whole, size;
+        int code;
+    } rows[] = {
+        {{.object = "o"}, 0, 0, 0},
+        {{.object = "o"}, 9, 9, 0},
+        {{.ranged = true, .offset = 4}, 9, 5, 0},
+        {{.ranged = true, .offset = 4, .length = 2}, 9, 2, 0},
+        {{.ranged = true, .length = 20}, 9, 9, 0},
+        {{.ranged = true, .offset = 8, .length = 2}, 9, 1, 0},
+        {{.ranged = true, .offset = 9}, 9, 0, E_RANGE},
+        {{.ranged = true, .length = 1}, 0, 0, E_RANGE},
+        {{.ranged = true, .offset = INT64_MAX}, UINT64_MAX, UINT64_MAX - INT64_MAX, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t size = 0;
+        assert_int_equal(batch_entry_size(&rows[i].e, rows[i].whole, &size, NULL), rows[i].code);
+        assert_int_equal(size, rows[i].size);
+    }
 }
 
 static void test_what_is_refused(void **state)
@@ -65,6 +113,13 @@ static void test_what_is_refused(void **state)
         {"{\"entries\": [{\"bucket\": \"B/\", \"object\": \"o\"}]}", E_NAME, "entries[0]"},
         {"{\"entries\": [{\"bucket\": \"b\", \"object\": \"\"}]}", E_NAME, "entries[0]"},
         {"{\"entries\": [], \"on_missing\": \"skip\"}", E_INVALID, "on_missing"},
+        {"{\"entries\": [], \"names\": \"member\"}", E_INVALID, "names"},
+        {"{\"entries\": [], \"format\": \"\"}", E_INVALID, "format"},
+        {"{\"entries\": [], \"format\": \".rar\"}", E_INVALID, ".rar"},
+        {"{\"entries\": [], \"format\": \".cpio\"}", E_INVALID, ".cpio"},
+        {"{\"entries\": [], \"format\": \".tfrecord\"}", E_INVALID, ".tfrecord"},
+        {"{\"entries\": [], \"report\": 1}", E_JSON, "report"},
+        {"{\"entries\": [{" O ", \"opaque\": 1}]}", E_JSON, "opaque"},
         {"{\"entries\": [{" O "}, {" O "}, {" O "}, {" O "}]}", E_TOO_LARGE, "batch_entries_max"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -80,6 +135,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_the_form_of_the_reply),
+        cmocka_unit_test(test_the_size_of_a_range),
         cmocka_unit_test(test_what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

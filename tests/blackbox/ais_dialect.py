@@ -217,6 +217,47 @@ def test_members_of_an_archive(c):
             "ais://shards/s.tar: ")
 
 
+# --- batches -------------------------------------------------------------------------------------
+
+
+def moss(*entries, **form):
+    return json.dumps({"in": list(entries), **form}).encode()
+
+
+def test_batches(c):
+    c.create("batches")
+    c.put("batches", "o", b"bytes")
+    for node in ("p1", "p2"):
+        reply = sdk(c, "GET", "ml/moss/batches", moss({"objname": "o"}, strm=True), node).expect(200)
+        equal(reply.headers["Content-Type"], "application/x-tar", "the type")
+        with tarfile.open(fileobj=io.BytesIO(reply.body)) as tar:
+            equal([(m.name, tar.extractfile(m).read()) for m in tar], [("batches/o", b"bytes")], node)
+        reply = sdk(c, "GET", "ml/moss", moss({"objname": "o", "bucket": "batches"}), node).expect(200)
+        check(reply.headers["Content-Type"].startswith("multipart/mixed; boundary="), f"{reply!r}")
+        check(b'"objname":"o"' in reply.body and b"bytes" in reply.body, f"{reply!r}")
+
+
+def test_bad_batches(c):
+    c.create("bad")
+    for entry, status, code, begin in (
+            ({"objname": "none"}, 404, "object_not_found", "ais://bad/none: entry 0"),
+            ({"objname": "o", "bucket": "nobody"}, 404, "bucket_not_found", "ais://nobody: entry 0"),
+            ({"objname": "o", "bucket": "B/"}, 400, "invalid_name", "entries[0]"),
+            ({"objname": "", }, 400, "invalid_name", "entries[0]"),
+            ({"bucket": "bad"}, 400, "invalid_json", "ais://bad: "),
+            ({"objname": "o", "provider": "aws"}, 501, "not_supported", "ais://bad: "),
+            ({"objname": "o", "start": 1}, 400, "invalid_argument", "ais://bad: ")):
+        refusal(sdk(c, "GET", "ml/moss/bad", moss(entry)), status, code, begin)
+    refusal(sdk(c, "GET", "ml/moss/bad", moss({"objname": "o"}, mime=".rar")), 400,
+            "invalid_argument", "field 'format'")
+    refusal(sdk(c, "GET", "ml/moss/bad?namespace=n", moss({"objname": "o"})), 501, "not_supported",
+            "ais://bad: ")
+    for body in (None, b"", b"{", b"[]", moss(), moss({"objname": "o"}, other=1)):
+        equal(sdk(c, "GET", "ml/moss/bad", body).status, 400, f"a batch of {body}")
+    equal(sdk(c, "GET", "ml/moss/bad", b" " * (2 << 20)).status, 413, "a large body")
+    equal(sdk(c, "POST", "ml/moss/bad", moss({"objname": "o"})).status, 501, "another method")
+
+
 # --- lists ---------------------------------------------------------------------------------------
 
 
@@ -265,7 +306,7 @@ def test_other_calls_say_that_they_are_not_served(c):
     for method, path in (("GET", "etl"), ("PATCH", "objects/rest/o"), ("POST", "objects/rest/o"),
                          ("PUT", "buckets/rest"), ("PATCH", "buckets/rest"), ("GET", "sort?uuid=x"),
                          ("POST", "sort"), ("GET", "cluster?what=status"), ("PUT", "cluster"),
-                         ("GET", "ml/moss/rest"), ("GET", "reverse/daemon?what=log"),
+                         ("GET", "reverse/daemon?what=log"),
                          ("POST", "buckets/rest?bck_to=x"), ("PUT", "objects/rest/o?append_type=a"),
                          ("PUT", "objects/rest/o?object_to=ais/@%23/rest/p"),
                          ("PUT", "objects/rest/o?uploadId=1&partNumber=1"),
@@ -309,7 +350,9 @@ def hostile(c, by, statuses):
                 ("GET", "objects/shut/o?archpath=m", None), ("HEAD", "objects/shut/o", None),
                 ("PUT", "objects/shut/o", b"other"), ("DELETE", "objects/shut/o", None),
                 ("POST", "objects/shut/o", action("promote")), ("PATCH", "objects/shut/o", b"{}"),
-                ("PUT", "buckets/shut", b"{}"), ("PATCH", "buckets/shut", b"{}")):
+                ("PUT", "buckets/shut", b"{}"), ("PATCH", "buckets/shut", b"{}"),
+                ("GET", "ml/moss/shut", moss({"objname": "o"})),
+                ("GET", "ml/moss", moss({"objname": "o", "bucket": "shut"}, strm=True))):
             reply = sdk(c, method, path, body, node, by=by)
             check(reply.status in statuses(path), f"{method} {path} at {node}: {reply!r}")
     for node in ("t1", "t2"):

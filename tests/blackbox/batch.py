@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Batches: many objects, members and ranges in one tar, in the order asked for.  Each entry is whole,
+"""Batches: many objects, members and ranges in one archive, in the order asked for.  Each entry is whole,
 or the reply is cut."""
 
 import http.client
@@ -11,6 +11,7 @@ import sys
 import tarfile
 import threading
 import urllib.parse
+import zipfile
 
 from lib import ROOT, check, equal, in_parallel, main, wait_for
 from members import archive, files_of
@@ -32,8 +33,8 @@ def put(c, bucket, name, data):
     OBJECTS[bucket, name] = data
 
 
-def post(c, entries, node="p1", missing=None, **options):
-    body = {"entries": entries}
+def post(c, entries, node="p1", missing=None, form=None, **options):
+    body = {"entries": entries, **(form or {})}
     if missing is not None:
         body["on_missing"] = missing
     return c.call("POST", "/v1/batch", body, node=node, **options)
@@ -41,7 +42,11 @@ def post(c, entries, node="p1", missing=None, **options):
 
 def read(body):
     """[(name, bytes)] of a whole tar."""
-    with tarfile.open(fileobj=io.BytesIO(body), mode="r|") as tar:
+    if body[:2] == b"PK":
+        with zipfile.ZipFile(io.BytesIO(body)) as archived:
+            check(archived.testzip() is None, "a damaged zip")
+            return [(i.filename, archived.read(i)) for i in archived.infolist()]
+    with tarfile.open(fileobj=io.BytesIO(body), mode="r|*") as tar:
         return [(m.name, tar.extractfile(m).read()) for m in tar]
 
 
@@ -93,6 +98,61 @@ def test_long_names_and_nothing(c):
     put(c, "one", name, b"long")
     check_batch(c, [entry("one", name)], [b"long"])
     equal(read(post(c, []).expect(200).body), [], "a batch of nothing")
+
+
+def test_formats_and_names(c):
+    keys = list(OBJECTS)[::5] + [("one", "dir/00")]
+    bodies = [OBJECTS[k] for k in keys]
+    for extension, content_type in ((".tar", "application/x-tar"), (".tar.gz", "application/gzip"),
+                                    (".tgz", "application/gzip"), (".zip", "application/zip")):
+        reply = post(c, [entry(*k) for k in keys], form={"format": extension}).expect(200)
+        equal(reply.headers["Content-Type"], content_type, extension)
+        equal(read(reply.body), [("/".join(k), d) for k, d in zip(keys, bodies)], extension)
+        bare = post(c, [entry(*k) for k in keys] + [entry("one", "none")], missing="empty",
+                    form={"format": extension, "names": "object"}).expect(200)
+        equal(read(bare.body), [(k[1], d) for k, d in zip(keys, bodies)] + [("__404__/none", b"")],
+              extension)
+        nothing = post(c, [], form={"format": extension}).expect(200)
+        equal(read(nothing.body), [], "a batch of nothing")
+
+
+def parts_of(reply):
+    """→ (the report, the archive) of a batch that had one."""
+    kind, boundary = reply.expect(200).headers["Content-Type"].split("; boundary=")
+    equal(kind, "multipart/mixed", "the type")
+    _, report, archived, end = reply.body.split(b"--" + boundary.encode())
+    equal(end, b"--\r\n", "the end")
+    head, document = report.split(b"\r\n\r\n", 1)
+    equal(head, b"\r\nContent-Type: application/json", "the head of the report")
+    head, archived = archived.split(b"\r\n\r\n", 1)
+    return json.loads(document), archived.removesuffix(b"\r\n")
+
+
+def test_a_report_comes_before_the_archive(c):
+    """Of objects, members, ranges and what is missing, in buckets of all kinds."""
+    for bucket in BUCKETS:
+        large = OBJECTS[bucket, "large"]
+        entries = [entry(bucket, "large"), entry(bucket, "large", offset=2999990, opaque="mine"),
+                   entry(bucket, "large", offset=7, length=100), entry(bucket, "none"),
+                   entry(bucket, "a.tar", member="dir/03.bin", offset=1, length=9)]
+        wanted = [large, large[2999990:], large[7:107], b"",
+                  files_of(OBJECTS[bucket, "a.tar"])["dir/03.bin"][1:10]]
+        report, archived = parts_of(post(c, entries, missing="empty", form={"report": True}))
+        equal([d for _, d in read(archived)], wanted, bucket)
+        equal([i["size"] for i in report["out"]], [len(d) for d in wanted], bucket)
+        equal([(i["bucket"], i["objname"], i.get("archpath"), i.get("opaque")) for i in report["out"]],
+              [(bucket, e["object"], e.get("member"), e.get("opaque")) for e in entries], bucket)
+        equal([i for i, o in enumerate(report["out"]) if "err_msg" in o], [3], "what is missing")
+    # What is wrong with any of them is an error, since nothing has been sent.
+    for last, status, code in ((entry("one", "none"), 404, "object_not_found"),
+                               (entry("nobucket", "x"), 404, "bucket_not_found"),
+                               (entry("one", "a.tar", member="none"), 404, "member_not_found"),
+                               (entry("one", "large", member="x"), 415, "not_an_archive"),
+                               (entry("one", "dir/00", offset=1 << 40), 416, "range_not_satisfiable")):
+        reply = post(c, [entry("one", "large"), last], form={"report": True}).expect(status, code)
+        check(f"'{last['bucket']}/{last['object']}'".encode() in reply.body, f"{reply.body}")
+    report, archived = parts_of(post(c, [], form={"report": True}))
+    equal((report["out"], read(archived)), ([], []), "of nothing")
 
 
 def test_what_is_missing(c):
@@ -195,6 +255,29 @@ def test_an_archive_that_is_overwritten_under_batches(c):
         writer.join()
 
 
+def test_a_report_of_what_is_overwritten(c):
+    """It is true, or the reply is cut."""
+    c.put("one", "changing", b"x" * 10)
+    entries = [entry("one", "large")] * 20 + [entry("one", "changing")]
+    done = threading.Event()
+
+    def write():
+        for i in range(40):
+            c.put("one", "changing", b"x" * (10 + i % 7))
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while not done.is_set():
+        try:
+            reply = post(c, entries, node="t1", form={"report": True})
+        except http.client.IncompleteRead:
+            continue
+        report, archived = parts_of(reply)
+        equal(report["out"][-1]["size"], len(read(archived)[-1][1]), "its size")
+    writer.join()
+
+
 def test_a_killed_target_under_batches(c):
     """What has other owners comes whole, also where the reply had begun."""
     keys = [k for k in OBJECTS if k[0] in ("two", "sliced")]
@@ -210,6 +293,8 @@ def test_a_killed_target_under_batches(c):
     batches = 0
     while not killed.is_set() or batches < 3:
         check_batch(c, entries, bodies, node=random.choice(("t1", "t2")))
+        report, archived = parts_of(post(c, entries, node="t1", form={"report": True}))
+        equal([i["size"] for i in report["out"]], [len(d) for _, d in read(archived)], "sizes")
         batches += 1
     killer.join()
     c.wait_node("t3", "unreachable")

@@ -3,30 +3,18 @@
 control, a token.  aistore_calls.py has the calls, which run in the SDK's own environment; skipped
 where a release cannot be installed."""
 
-import os
-import subprocess
 import sys
 
-import frame
+import frame  # noqa: F401 (first: the next ones are found by it)
+import aistore_lib
 from access_lib import GuardedCluster, make_user
+from aistore_lib import token_of
 from lib import equal, main
 from venv_lib import python_with_release
 
-CALLS = os.path.join(frame.HERE, "aistore_calls.py")
-
 
 def run(c, *words, token=None):
-    # requests takes these before the file that the SDK names.
-    others = {n: v for n, v in os.environ.items() if n not in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")}
-    env = {**others, "AIS_CLIENT_CA": c.ca_file() or "", "no_proxy": "127.0.0.1",
-           "PYTHONDONTWRITEBYTECODE": "1", "AIS_AUTHN_TOKEN": token or ""}
-    done = subprocess.run([PYTHON, "-W", "ignore", CALLS, c.url(), *words], env=env, check=False,
-                          capture_output=True, text=True)
-    equal(done.returncode, 0, f"calls {words}: {done.stderr[-3000:]}\nthe end of them")
-
-
-def token_of(identity):
-    return identity.headers()["Authorization"].removeprefix("Bearer ")
+    aistore_lib.run(PYTHON, c, "aistore_calls.py", *words, token=token)
 
 
 def test_every_call(c):

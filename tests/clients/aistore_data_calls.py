@@ -1,0 +1,144 @@
+"""What aistore_data.py has AIStore's SDK do, in the SDK's own Python:  aistore_data_calls.py URL SET"""
+
+import io
+import os
+import sys
+import tarfile
+
+from aistore.sdk import Client
+from aistore.sdk.errors import AISError, ErrBckNotFound, ErrObjNotFound
+
+BIG = os.urandom(3 << 20)
+URL, SET = sys.argv[1:3]
+
+
+def equal(got, wanted, what):
+    assert got == wanted, f"{what}: {got!r:.300} is not {wanted!r:.300}"
+
+
+def raises(kinds, statuses, call, *args, **options):
+    try:
+        call(*args, **options)
+    except kinds as error:
+        assert error.status_code in statuses, f"{call}: {error}"
+        return str(error)
+    raise AssertionError(f"{call} {args} has not failed")
+
+
+def put(bucket, objects):
+    for name, data in objects.items():
+        bucket.object(name).get_writer().put_content(data)
+
+
+def tar_of(files):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+# --- batches -------------------------------------------------------------------------------------
+
+FILES = {"dir/a.txt": b"first file", "b.bin": bytes(range(256)) * 40, "empty": b""}
+OBJECTS = {"o": b"bytes", "dir/p": b"others", "é €": b"named", "big": BIG, "none": b"",
+           "s.tar": tar_of(FILES)}
+
+
+def forms_of_a_batch(c, b):
+    """Whatever the form is: bytes, names and what the client wants back."""
+    for extension in (".tar", ".tgz", ".tar.gz", ".zip"):
+        for streams in (True, False):
+            batch = c.batch(list(OBJECTS), bucket=b, output_format=extension, streaming_get=streams)
+            batch.add("s.tar", archpath="dir/a.txt", opaque=b"\x00\xff mine")
+            got = list(batch.get())
+            what = f"{extension}, streaming: {streams}"
+            equal([i.obj_name for i, _ in got], [*OBJECTS, "s.tar"], what)
+            equal([data for _, data in got], [*OBJECTS.values(), FILES["dir/a.txt"]], what)
+            equal([i.size for i, _ in got], [*map(len, OBJECTS.values()), 10], what)
+            equal([(i.bucket, i.provider, i.err_msg) for i, _ in got],
+                  [("sdk-batch", "ais", None)] * 7, what)
+            equal(got[-1][0].archpath, "dir/a.txt", what)
+            if not streams:  # the release 1.26.0 keeps nothing that no report brings back
+                equal(got[-1][0].opaque, b"\x00\xff mine", what)
+
+
+def names_in_a_batch(c, b):
+    for only, wanted in ((True, ["o", "s.tar/b.bin", "__404__/nothing"]),
+                         (False, ["sdk-batch/o", "sdk-batch/s.tar/b.bin", "__404__/sdk-batch/nothing"])):
+        batch = c.batch(["o"], bucket=b, only_obj_name=only)
+        batch.add("s.tar", archpath="b.bin").add("nothing")
+        raw = batch.get(raw=True).read()
+        with tarfile.open(fileobj=io.BytesIO(raw)) as tar:
+            equal(tar.getnames(), wanted, f"only_obj_name: {only}")
+
+
+def ranges_in_a_batch(c, b):
+    for streams in (True, False):
+        batch = c.batch(bucket=b, streaming_get=streams)
+        batch.add("big", start=1000, length=70000).add("big", start=len(BIG) - 5, length=-1)
+        batch.add("o", length=2).add("none", length=-1)
+        batch.add("s.tar", archpath="b.bin", start=200, length=100)
+        wanted = [BIG[1000:71000], BIG[-5:], b"by", b"", FILES["b.bin"][200:300]]
+        got = list(batch.get())
+        equal([data for _, data in got], wanted, "ranges")
+        equal([i.size for i, _ in got], [len(data) for data in wanted], "sizes")
+
+
+def missing_in_a_batch(c, b):
+    for streams in (True, False):
+        batch = c.batch(["o", "nothing", "dir/p"], bucket=b, streaming_get=streams)
+        batch.add("s.tar", archpath="nowhere").add("x", bck="sdk-nobody", provider="ais")
+        got = list(batch.get())
+        equal([data for _, data in got], [b"bytes", b"", b"others", b"", b""], "bytes")
+        if not streams:  # … nor looks for what is missing
+            equal([bool(i.err_msg) for i, _ in got], [False, True, False, True, True], "errors")
+        strict = c.batch(["nothing", "o"], bucket=b, cont_on_err=False, streaming_get=streams)
+        raises(ErrObjNotFound, (404,), strict.get)
+        strict = c.batch(cont_on_err=False, streaming_get=streams)
+        raises(ErrBckNotFound, (404,), strict.add("x", bck="sdk-nobody", provider="ais").get)
+
+
+def batches(c):
+    b = c.bucket("sdk-batch").create()
+    put(b, OBJECTS)
+    forms_of_a_batch(c, b)
+    names_in_a_batch(c, b)
+    ranges_in_a_batch(c, b)
+    missing_in_a_batch(c, b)
+    other = c.bucket("sdk-other").create()
+    put(other, {"o": b"of another bucket"})
+    got = list(c.batch([b.object("o"), other.object("o")]).get(decode_as_stream=True))
+    equal([(i.bucket, data) for i, data in got],
+          [("sdk-batch", b"bytes"), ("sdk-other", b"of another bucket")], "two buckets")
+    many = c.batch(["o"] * 3000, bucket=b, streaming_get=False)
+    equal(sum(len(data) for _, data in many.get(decode_as_stream=True)), 15000, "many entries")
+    raises(AISError, (501,), c.batch().add("x", bck="b", provider="aws").get)
+    b.delete()
+    other.delete()
+
+
+# --- who may what --------------------------------------------------------------------------------
+
+
+def anonymous(c):
+    for streams in (True, False):
+        batch = c.batch(["o"], bucket=c.bucket("closed"), streaming_get=streams)
+        raises(AISError, (401,), batch.get)
+
+
+def reader(c):
+    shared, closed = c.bucket("shared"), c.bucket("closed")
+    equal([data for _, data in c.batch(["o"], bucket=shared).get()], [b"bytes"], "what it may read")
+    for streams in (True, False):
+        for objects in ([closed.object("o")], [shared.object("o"), closed.object("o")]):
+            raises(AISError, (403,), c.batch(objects, streaming_get=streams).get)
+
+
+SETS = {"all": (batches,), "anonymous": (anonymous,), "reader": (reader,)}
+
+if __name__ == "__main__":
+    for step in SETS[SET]:
+        step(Client(URL, retry_config=None))
