@@ -3,6 +3,8 @@
     with python_with("webdataset", ("webdataset==1.0.2",)) as python:
         subprocess.run([python, …])
 
+    run_with("pyarrow", ("pyarrow==26.0.1",), GuardedCluster, targets=2)   # main() in such a Python
+
 DFC_TORCH_PYTHON names a Python that is taken if it has the module."""
 
 import contextlib
@@ -13,7 +15,7 @@ import tempfile
 import venv
 
 import frame  # noqa: F401 (first: the next one is found by it)
-from lib import check, skip
+from lib import check, main, skip
 
 
 def imports(python, module):
@@ -69,3 +71,11 @@ def python_with_release(package, release):
         if why:
             skip(f"{package} {release} cannot be installed: {why}")
         yield python
+
+
+def run_with(module, packages, make, **shape):
+    """main() of the calling script, which imports the module within its tests."""
+    if imports(sys.executable, module):
+        main(make, **shape)
+    with python_with(module, packages) as python:
+        sys.exit(subprocess.run([python, *sys.argv], check=False).returncode)
