@@ -5,23 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "access/guard.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "proxy/ais/ais_refused.h"
+#include "proxy/ais/group_form.h"
+#include "proxy/ais/job_text.h"
 #include "proxy/http/buckets.h"
+#include "proxy/http/objects_start.h"
+#include "proxy/primary/job_start.h"
 #include "proxy/primary/proxy.h"
 
-/* --- what is to be done ----------------------------------------------------------------------- */
+/* --- the bucket ------------------------------------------------------------------------------- */
 
-struct action {
-    const char *name;
-    /* 0: it has replied or will; a code: the caller replies. */
-    int (*run)(struct http_request *req, struct error *err);
-};
-
-static int create(struct http_request *req, struct error *err)
+static int create(struct http_request *req, json_t *value, struct error *err)
 {
     static const char body[] = "{\"action\":\"create\"}";
+    (void)value;
     (void)err;
     bucket_post(req, body, sizeof body - 1);
     return 0;
@@ -41,9 +41,10 @@ static int new_name_of(struct http_request *req, const char **out, struct error 
     return 0;
 }
 
-static int rename_bucket(struct http_request *req, struct error *err)
+static int rename_bucket(struct http_request *req, json_t *value, struct error *err)
 {
     const char *name = NULL;
+    (void)value;
     int code = new_name_of(req, &name, err);
     if (code != 0)
         return code;
@@ -55,21 +56,91 @@ static int rename_bucket(struct http_request *req, struct error *err)
     return 0;
 }
 
-static int destroy(struct http_request *req, struct error *err)
+/* The native route has this right. */
+static int ask_admin(struct http_request *req, struct error *err)
+{
+    return guard_ask(req, RIGHT_ADMIN, http_path_param(req, "bucket"), NULL, err);
+}
+
+static int destroy(struct http_request *req, json_t *value, struct error *err)
 {
     static const char body[] = "{\"action\":\"destroy\"}";
-    (void)err;
-    bucket_delete_by(req, body, sizeof body - 1);
-    return 0;
+    int code = ask_admin(req, err);
+    (void)value;
+    if (code == 0)
+        bucket_delete_by(req, body, sizeof body - 1);
+    return code;
 }
+
+/* --- many of its objects ---------------------------------------------------------------------- */
+
+/* `made`: a form of proxy/ais/group_form.h has returned this, and `native`, which is dropped. */
+static int start(struct http_request *req, const char *kind, int made, json_t *native,
+                 struct error *err)
+{
+    _cleanup_json_ json_t *drop = native;
+    return made != 0 ? made : objects_start(req, kind, native, job_text_reply, err);
+}
+
+static int delete_objects(struct http_request *req, json_t *value, struct error *err)
+{
+    json_t *native = NULL;
+    int made = group_form_delete(value, &native, err);
+    return start(req, "delete", made, native, err);
+}
+
+static int evict_objects(struct http_request *req, json_t *value, struct error *err)
+{
+    json_t *native = NULL;
+    int made = group_form_delete(value, &native, err);
+    return start(req, "evict", made, native, err);
+}
+
+static int prefetch_objects(struct http_request *req, json_t *value, struct error *err)
+{
+    json_t *native = NULL;
+    int made = group_form_prefetch(value, &native, err);
+    return start(req, "prefetch", made, native, err);
+}
+
+static int copy_objects(struct http_request *req, json_t *value, struct error *err)
+{
+    json_t *native = NULL;
+    int made = group_form_copy(value, &native, err);
+    return start(req, "copy", made, native, err);
+}
+
+static int copy_bucket(struct http_request *req, json_t *value, struct error *err)
+{
+    const char *to = NULL;
+    json_t *native = NULL;
+    int made = new_name_of(req, &to, err);
+    if (made == 0)
+        made = group_form_copy_bucket(value, to, &native, err);
+    return start(req, "copy", made, native, err);
+}
+
+/* --- what is to be done ----------------------------------------------------------------------- */
+
+/* `value`: an object. */
+struct action {
+    const char *name;
+    /* 0: it has replied or will; a code: the caller replies. */
+    int (*run)(struct http_request *req, json_t *value, struct error *err);
+};
 
 static const struct action post_actions[] = {
     {"create-bck", create},
     {"move-bck", rename_bucket},
+    {"copy-bck", copy_bucket},
+    {"copy-listrange", copy_objects},
+    {"prefetch-listrange", prefetch_objects},
     {NULL},
 };
 static const struct action delete_actions[] = {
     {"destroy-bck", destroy},
+    {"delete-listrange", delete_objects},
+    {"evict-listrange", evict_objects},
     {NULL},
 };
 
@@ -77,15 +148,20 @@ static int run(struct http_request *req, const struct action *table, const char 
                struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
+    _cleanup_json_ json_t *none = json_object();
+    json_t *value = NULL;
     const char *name = NULL;
     int code = ais_read_action(data, len, &doc, &name, err);
+    if (code == 0)
+        code = json_get_object(doc, "", "value", &value, err);
     if (code != 0)
         return code;
     for (const struct action *a = table; a->name != NULL; a++) {
         if (strcmp(a->name, name) == 0)
-            return a->run(req, err);
+            return a->run(req, value != NULL ? value : none, err);
     }
-    return ais_refuse_action(name, err);
+    code = ask_admin(req, err);
+    return code != 0 ? code : ais_refuse_action(name, err);
 }
 
 static void run_body(struct http_request *req, const struct action *table, const char *data,
@@ -108,16 +184,14 @@ static void delete_body(struct http_request *req, const char *data, size_t len)
 
 void ais_bucket_post_begin(struct http_request *req)
 {
-    const struct proxy *p = http_user(req);
     if (!proxy_passed_to_primary(req))
-        http_collect_body(req, p->params.body_max, post_body);
+        http_collect_body(req, JOB_SPEC_MAX, post_body);
 }
 
 void ais_bucket_delete_begin(struct http_request *req)
 {
-    const struct proxy *p = http_user(req);
     if (!proxy_passed_to_primary(req))
-        http_collect_body(req, p->params.body_max, delete_body);
+        http_collect_body(req, JOB_SPEC_MAX, delete_body);
 }
 
 /* --- HEAD ------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "proxy/ais/ais_refused.h"
+#include "proxy/ais/provider.h"
 #include "proxy/primary/proxy.h"
 
 enum { AIS_IN_MAINTENANCE = 1 << 2 }; /* of a node's flags: the SDK sends no reads there */
@@ -77,25 +78,20 @@ void ais_health_begin(struct http_request *req)
         http_reply_empty(req, 200);
 }
 
-/* Of another provider there is none. */
-static bool shows(const struct http_request *req, const char *bucket)
-{
-    const char *provider = http_query(req, "provider");
-    return (provider == NULL || provider[0] == '\0' || strcmp(provider, "ais") == 0) &&
-           guard_sees(req, bucket);
-}
-
 void ais_buckets_begin(struct http_request *req)
 {
     struct proxy *p = proxy_enter(req);
     if (p == NULL)
         return;
+    const char *asked = http_query(req, "provider");
+    const char *provider = asked != NULL && asked[0] != '\0' ? asked : "ais";
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *list = json_array();
     for (size_t i = 0; i < s->bmd.count; i++) {
-        const char *name = s->bmd.buckets[i].name;
-        if (shows(req, name))
-            json_array_append_new(list, json_pack("{s:s, s:s}", "name", name, "provider", "ais"));
+        const struct bucket *b = &s->bmd.buckets[i];
+        if (provider_fits(b, provider) && guard_sees(req, b->name))
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:s}", "name", b->name, "provider", provider));
     }
     http_reply_json(req, 200, list);
 }

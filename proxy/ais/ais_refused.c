@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/jsonx.h"
+#include "proxy/ais/provider.h"
 #include "proxy/primary/proxy.h"
 
 void ais_refused_begin(struct http_request *req)
@@ -47,12 +49,28 @@ int ais_check_refused(const struct http_request *req, const struct ais_refusal *
     return 0;
 }
 
+/* A bucket that is not there is refused by the call itself. */
+static bool is_provider(const struct http_request *req, const char *provider)
+{
+    const struct proxy *p = http_user(req);
+    const char *name = http_path_param(req, "bucket");
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct bucket *b = name != NULL ? bmd_bucket(&s->bmd, name) : NULL;
+    return b != NULL && provider_fits(b, provider);
+}
+
 int ais_check_common(const struct http_request *req, struct error *err)
 {
     static const struct ais_refusal table[] = {
-        {"provider", "ais", "another provider (a bucket with a backend is of provider ais, too)"},
         {"namespace", NULL, "a namespace"},
         {NULL},
     };
+    const char *provider = http_query(req, "provider");
+    bool is_own = provider == NULL || provider[0] == '\0' || strcmp(provider, "ais") == 0;
+    if (!is_own && !is_provider(req, provider))
+        return error_set(err, E_UNSUPPORTED,
+                         "parameter 'provider=%.64s': the bucket has no such backend (every bucket "
+                         "is of provider ais)",
+                         provider);
     return ais_check_refused(req, table, err);
 }

@@ -9,8 +9,8 @@
 /* A handler: the call is none of ours. */
 void ais_refused_begin(struct http_request *req);
 
-/* Do the parameters that all calls have say what can be done?  `provider` is ais or empty, there is
- * no namespace. */
+/* Do the parameters that all calls have say what can be done?  `provider` is ais, empty or what the
+ * bucket's backend is (provider.h); there is no namespace. */
 int ais_check_common(const struct http_request *req, struct error *err);
 /* The body {"action", …}: *out is the document, *action borrows from it.  E_JSON. */
 int ais_read_action(const char *data, size_t len, json_t **out, const char **action,

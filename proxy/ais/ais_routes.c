@@ -4,18 +4,20 @@
 #include "proxy/ais/ais_batch.h"
 #include "proxy/ais/ais_buckets.h"
 #include "proxy/ais/ais_cluster.h"
+#include "proxy/ais/ais_jobs.h"
 #include "proxy/ais/ais_lists.h"
 #include "proxy/ais/ais_objects.h"
 #include "proxy/ais/ais_refused.h"
 
 #define BUCKET_PATTERN AIS_PREFIX "/v1/buckets/{bucket}"
 #define OBJECT_PATTERN AIS_PREFIX "/v1/objects/{bucket}/{object...}"
-#define COMMON               \
-    {"provider", "ais"},     \
-    {                        \
-        "namespace", "empty" \
+#define COMMON                                                 \
+    {"provider", "ais, or what the backend is: aws, gcp, ht"}, \
+    {                                                          \
+        "namespace", "empty"                                   \
     }
 #define BUCKET_ERRORS "bucket_not_found invalid_name not_supported"
+#define JOB_ERRORS "invalid_json invalid_spec no_targets node_unreachable too_large overloaded"
 #define OBJECT_ERRORS BUCKET_ERRORS " object_not_found no_targets node_unreachable"
 /* The SDK's bodies are JSON, and say so; what it sends to be stored says so, too. */
 #define REFUSED(name_, method_, pattern_, right_)                                    \
@@ -64,6 +66,33 @@ const struct http_route ais_routes[] = {
      .body = "",
      .reply = "200",
      .errors = "not_ready"},
+    {.name = "ais_jobs",
+     .method = HTTP_GET,
+     .pattern = AIS_PREFIX "/v1/cluster",
+     .nets = NET_PUBLIC,
+     .right = RIGHT_SEE,
+     .begin = ais_jobs_begin,
+     .summary = "Background jobs in the forms of AIStore's SDK.",
+     .query = HTTP_PARAMETERS({"what", "status, status_all, running_all or qryxstats"}, COMMON),
+     .body = "`{\"ID\", \"Kind\", \"DaemonID\"}` or `{\"id\", \"kind\", \"node\", "
+             "\"show_active\"}`; an id says all",
+     .reply = "status: `{\"uuid\", \"kind\", \"err\", \"end_time\", \"aborted\"}`; status_all: a "
+              "list of those; running_all: `[\"KIND[ID]\"]`; qryxstats: `{\"TARGET\": [snapshot]}`",
+     .errors = "job_not_found invalid_json not_supported"},
+    {.name = "ais_jobs_change",
+     .method = HTTP_PUT,
+     .pattern = AIS_PREFIX "/v1/cluster",
+     .nets = NET_PUBLIC,
+     .changes = true,
+     .right = RIGHT_JOBS,
+     .begin = ais_jobs_change_begin,
+     .summary = "Starts a job by its kind, or aborts jobs.",
+     .query = HTTP_PARAMETERS({"force", "not looked at: a job that is started runs"}, COMMON),
+     .body = "`{\"action\": \"start\", \"value\": {\"Kind\"}}` or `{\"action\": \"stop\", "
+             "\"value\": {\"ID\" or \"Kind\"}}`; a job that has ended stays as it is",
+     .reply = "start: 202 and the job's id as text; stop: 200",
+     .errors = "job_not_found job_state invalid_json invalid_argument no_targets "
+               "node_unreachable overloaded not_supported"},
     {.name = "ais_bucket_list",
      .method = HTTP_GET,
      .pattern = AIS_PREFIX "/v1/buckets",
@@ -71,8 +100,9 @@ const struct http_route ais_routes[] = {
      .right = RIGHT_ANY,
      .begin = ais_buckets_begin,
      .summary = "All buckets that the caller may list.",
-     .query = HTTP_PARAMETERS({"provider", "ais or empty: all; another one: none"},
-                              {"namespace", "empty"}, {"presence", "not looked at"}),
+     .query = HTTP_PARAMETERS(
+         {"provider", "ais or empty: all; aws, gcp or ht: those with such a backend"},
+         {"namespace", "empty"}, {"presence", "not looked at"}),
      .body = "not looked at",
      .reply = "`[{\"name\", \"provider\": \"ais\"}]`",
      .errors = ""},
@@ -83,23 +113,32 @@ const struct http_route ais_routes[] = {
      .changes = true,
      .right = RIGHT_ANY,
      .begin = ais_bucket_post_begin,
-     .summary = "Creates or renames a bucket, with the rights of [bucket_create](#bucket_create).",
-     .query = HTTP_PARAMETERS(COMMON, {"bck_to", "of move-bck: ais/@#/NAME/"}),
-     .body = "`{\"action\": \"create-bck\"}` or `{\"action\": \"move-bck\"}`",
-     .reply = "201; 204",
-     .errors = BUCKET_ERRORS " bucket_exists invalid_json"},
+     .summary = "Creates or renames a bucket, copies or prefetches its objects, with the rights of "
+                "[bucket_create](#bucket_create).",
+     .query = HTTP_PARAMETERS(COMMON, {"bck_to", "of move-bck and copy-bck: ais/@#/NAME/"}),
+     .body = "`{\"action\": \"create-bck\"}`; `{\"action\": \"move-bck\"}`; `{\"action\": "
+             "\"copy-bck\", \"value\": {\"prefix\", \"prepend\"}}`; `{\"action\": "
+             "\"copy-listrange\", \"value\": {\"objnames\": [name, …] or \"template\": text, "
+             "\"tobck\": {\"name\"}, \"prepend\"}}`; `{\"action\": \"prefetch-listrange\", "
+             "\"value\": {\"objnames\" or \"template\", \"num-workers\"}}`",
+     .reply = "201; 204; of a job 202 and its id as text",
+     .errors = BUCKET_ERRORS " bucket_exists " JOB_ERRORS},
     {.name = "ais_bucket_delete",
      .method = HTTP_DELETE,
      .pattern = BUCKET_PATTERN,
      .nets = NET_PUBLIC,
      .changes = true,
-     .right = RIGHT_ADMIN,
+     .right = RIGHT_ANY,
      .begin = ais_bucket_delete_begin,
-     .summary = "Destroys a bucket and the objects in it.",
+     .summary =
+         "Destroys a bucket and the objects in it, which needs the right `admin`; or deletes "
+         "or evicts some of its objects, with the rights of [bucket_create](#bucket_create).",
      .query = HTTP_PARAMETERS(COMMON, {"keep_bck_md", "not looked at"}),
-     .body = "`{\"action\": \"destroy-bck\"}`; without it the call is refused",
-     .reply = "204",
-     .errors = BUCKET_ERRORS " invalid_json"},
+     .body = "`{\"action\": \"destroy-bck\"}`; `{\"action\": \"delete-listrange\" or "
+             "\"evict-listrange\", \"value\": {\"objnames\": [name, …] or \"template\": text}}`; "
+             "without an action the call is refused",
+     .reply = "204; of a job 202 and its id as text",
+     .errors = BUCKET_ERRORS " " JOB_ERRORS},
     {.name = "ais_bucket_head",
      .method = HTTP_HEAD,
      .pattern = BUCKET_PATTERN,

@@ -12,10 +12,9 @@
 #include "common/mem.h"
 #include "proxy/primary/job_start.h"
 #include "proxy/http/backend_probe.h"
-#include "proxy/http/job_rights.h"
 #include "proxy/http/list.h"
+#include "proxy/http/objects_start.h"
 #include "proxy/jobs/job_kind.h"
-#include "proxy/jobs/objects_job.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/recovery.h"
 
@@ -314,18 +313,8 @@ static int list_objects(struct http_request *req, const struct action_body *body
 
 static int start_job(struct http_request *req, const char *kind, json_t *value, struct error *err)
 {
-    struct proxy *p = http_user(req);
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *empty = json_object();
-    const char *bucket = http_path_param(req, "bucket");
-    json_t *asked = value != NULL ? value : empty;
-    struct job *job = NULL;
-    int r = job_rights_objects(req, kind, bucket, asked, err);
-    if (r == 0)
-        r = objects_job_make(s, kind, bucket, asked, clock_wall_ms(), &job, err);
-    if (r == 0)
-        job_start(req, job);
-    return r;
+    return objects_start(req, kind, value != NULL ? value : empty, job_start_reply, err);
 }
 
 /* --- actions --------------------------------------------------------------------------------- */
@@ -353,12 +342,6 @@ static const struct action delete_actions[] = {
     {"destroy", "destroylb", destroy},
     {NULL},
 };
-
-static bool is_over_objects(const char *kind)
-{
-    const struct job_kind *k = job_kind_find(kind);
-    return k != NULL && k->objects != NULL;
-}
 
 static int unknown_action(const struct action *table, const char *name, struct error *err)
 {
@@ -394,7 +377,7 @@ static int run_action(struct http_request *req, const struct action *table, cons
         if (strcmp(a->name, name) == 0 || strcmp(a->alias, name) == 0)
             return a->run(req, &body, err);
     }
-    if (table == post_actions && is_over_objects(name))
+    if (table == post_actions && objects_start_has(name))
         return start_job(req, name, body.value, err);
     return unknown_action(table, name, err);
 }

@@ -6,12 +6,12 @@
 
 #include "common/clock.h"
 #include "common/jsonx.h"
-#include "common/mem.h"
 #include "proxy/http/job_rights.h"
 #include "proxy/jobs/bare_job.h"
 #include "proxy/jobs/job_filter.h"
 #include "proxy/primary/job_glue.h"
 #include "proxy/primary/job_start.h"
+#include "proxy/primary/job_stop.h"
 #include "proxy/jobs/job_view.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/jobs/sort_job.h"
@@ -181,18 +181,6 @@ static void abort_done(void *arg, const struct error *err)
     job_glue_wake(p);
 }
 
-static void commit_abort(struct http_request *req, const struct job *job)
-{
-    struct job *stopping = job_copy(job);
-    stopping->state = JOB_STOPPING;
-    stopping->stop_as = JOB_ABORTED;
-    stopping->error_code = xstrdup(error_name(E_ABORTED));
-    stopping->error_message = xstrdup("aborted on request");
-    const struct command cmd = {.kind = CMD_JOB_UPDATE, .name = job->id, .job = stopping};
-    proxy_commit(http_user(req), &cmd, abort_done, req);
-    job_unref(stopping);
-}
-
 static void abort_job(struct http_request *req, const char *id)
 {
     struct proxy *p = http_user(req);
@@ -200,13 +188,13 @@ static void abort_job(struct http_request *req, const char *id)
     const struct job *job = jobs_find(&state->jobs, id);
     if (job == NULL) {
         reply_no_job(req, id);
-    } else if (!job_may_move(job->state, JOB_STOPPING)) {
+    } else if (!job_may_stop(job)) {
         struct error err;
         error_set(&err, E_JOB_STATE, "job '%s' cannot be aborted: it is %s", id,
                   job_state_name(job->state));
         http_reply_error(req, &err);
     } else {
-        commit_abort(req, job);
+        job_stop(p, job, abort_done, req);
     }
 }
 

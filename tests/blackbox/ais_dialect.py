@@ -305,15 +305,15 @@ def test_other_calls_say_that_they_are_not_served(c):
     c.put("rest", "o", b"bytes")
     for method, path in (("GET", "etl"), ("PATCH", "objects/rest/o"), ("POST", "objects/rest/o"),
                          ("PUT", "buckets/rest"), ("PATCH", "buckets/rest"), ("GET", "sort?uuid=x"),
-                         ("POST", "sort"), ("GET", "cluster?what=status"), ("PUT", "cluster"),
+                         ("POST", "sort"), ("GET", "cluster?what=log"), ("PUT", "cluster"),
                          ("GET", "reverse/daemon?what=log"),
-                         ("POST", "buckets/rest?bck_to=x"), ("PUT", "objects/rest/o?append_type=a"),
+                         ("DELETE", "buckets/rest"), ("PUT", "objects/rest/o?append_type=a"),
                          ("PUT", "objects/rest/o?object_to=ais/@%23/rest/p"),
                          ("PUT", "objects/rest/o?uploadId=1&partNumber=1"),
                          ("GET", "objects/rest/o?etl_name=e"), ("GET", "objects/rest/o?archmode=p"),
                          ("GET", "objects/rest/o?latest-ver=true"),
                          ("GET", "objects/rest/o?namespace=ns")):
-        body = action("copy-bck") if method not in ("GET", "HEAD") else None
+        body = action("etl-bck") if method not in ("GET", "HEAD") else None
         refusal(sdk(c, method, path, body), 501, "not_supported", "")
     equal(sdk(c, "GET", "objects/rest/o?never_heard_of=1").status, 400, "an unknown parameter")
     other = c.http.request("GET", c.url() + "/v1/objects/rest/o?provider=aws", None,

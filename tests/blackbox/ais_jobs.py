@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Jobs in the dialect of AIStore's SDK, by requests as the SDK sends them, at the primary and at
+another proxy: what is refused, and nothing of it without the right.  The SDK itself is in
+tests/clients/aistore_sdk.py."""
+
+from access_lib import GuardedCluster, make_user
+from ais_dialect import action, refusal, sdk
+from lib import check, equal, main, wait_for
+
+JOB = {"ID": "", "Kind": "", "DaemonID": "", "Bck": None, "Buckets": None}
+EMPTY = b'{"kind": "", "node": "", "show_active": false}'
+
+
+def body(**fields):
+    return action("", **fields).replace(b'{"action": "", "name": "", "value": ', b"")[:-1]
+
+
+def started(reply):
+    equal(reply.expect(202).headers["Content-Type"], "text/plain", "the type")
+    return reply.body.decode()
+
+
+def status(c, job, node="p1"):
+    return sdk(c, "GET", "cluster?what=status", body(**{**JOB, "ID": job}), node).expect(200).json()
+
+
+def ended(c, job, node="p1"):
+    return wait_for(lambda: (lambda s: s["end_time"] and s)(status(c, job, node)), f"end of {job}")
+
+
+def fill(c, bucket, count=20):
+    c.create(bucket)
+    for i in range(count):
+        c.put(bucket, f"o-{i:02}", b"bytes")
+
+
+def test_many_objects(c):
+    fill(c, "many")
+    c.create("many-to")
+    for node, first in (("p1", 0), ("p2", 10)):
+        names = [f"o-{i:02}" for i in range(first, first + 3)]
+        to = {"name": "many-to", "provider": "ais", "namespace": None}
+        job = started(sdk(c, "POST", "buckets/many", action(
+            "copy-listrange", objnames=names, tobck=to, coer=False, prepend=f"{node}/"), node))
+        end = ended(c, job, node)
+        equal((end["kind"], end["err"], end["aborted"]), ("copy-listrange", "", False), "its end")
+        equal(c.names("many-to", prefix=f"{node}/"), [f"{node}/{n}" for n in names], "copies")
+        job = started(sdk(c, "DELETE", "buckets/many", action("delete-listrange", objnames=names),
+                          node))
+        equal(ended(c, job, node)["kind"], "delete-listrange", "the kind")
+        job = started(sdk(c, "POST", "buckets/many?bck_to=ais/@%23/many-to/", action(
+            "copy-bck", prefix=f"o-{first // 10}", prepend=f"{node}/all/"), node))
+        ended(c, job, node)
+        equal(len(c.names("many-to", prefix=f"{node}/all/")), 7, "copies of the bucket")
+        targets = sdk(c, "GET", "cluster?what=qryxstats", body(**{**JOB, "ID": job}),
+                      node).expect(200).json()
+        equal(set(targets), {"t1", "t2"}, "targets")
+        equal(sum(int(s["stats"]["loc-objs"]) for t in targets.values() for s in t), 7, "objects")
+        all_jobs = sdk(c, "GET", "cluster?what=status_all", EMPTY, node).expect(200).json()
+        check(job in [s["uuid"] for s in all_jobs], f"{all_jobs}")
+
+
+def test_a_list_of_many_names(c):
+    """Longer than the body of another call may be."""
+    fill(c, "long", 3)
+    names = [f"{i:06}" + "x" * 200 for i in range(6000)] + ["o-01"]
+    job = started(sdk(c, "DELETE", "buckets/long", action("delete-listrange", objnames=names)))
+    ended(c, job)
+    equal(c.names("long"), ["o-00", "o-02"], "what is left")
+
+
+def test_what_is_asked_is_wrong(c):
+    fill(c, "wrong", 1)
+    for method, name, value, code, begin in (
+            ("DELETE", "delete-listrange", {}, 400, "invalid_spec"),
+            ("DELETE", "delete-listrange", {"objnames": []}, 400, "invalid_spec"),
+            ("DELETE", "delete-listrange", {"objnames": [1]}, 400, None),
+            ("DELETE", "delete-listrange", {"objnames": ["a"], "template": "b"}, 400, "invalid_spec"),
+            ("DELETE", "delete-listrange", {"template": "a{0..99999999999}"}, 400, "invalid_spec"),
+            ("DELETE", "delete-listrange", {"template": "a%d"}, 400, "invalid_spec"),
+            ("DELETE", "delete-listrange", {"objnames": ["a"], "new": 1}, 400, "invalid_json"),
+            ("DELETE", "evict-listrange", {"template": "a"}, 400, "invalid_argument"),
+            ("POST", "prefetch-listrange", {"template": "a"}, 400, "invalid_argument"),
+            ("POST", "prefetch-listrange", {"template": "a", "num-workers": "x"}, 400, "invalid_json"),
+            ("POST", "copy-listrange", {"template": "a"}, 400, "invalid_json"),
+            ("POST", "copy-listrange", {"template": "a", "tobck": {"name": "none"}}, 404,
+             "bucket_not_found"),
+            ("POST", "copy-listrange", {"template": "a", "tobck": {"name": ""}}, 400, None),
+            ("POST", "copy-bck", {}, 400, "invalid_argument"),
+            ("POST", "etl-bck", {}, 501, "not_supported")):
+        reply = sdk(c, method, "buckets/wrong", action(name, **value))
+        equal(reply.status, code, f"{name} {value}: {reply!r}")
+        if begin is not None:
+            refusal(reply, code, begin, "ais://wrong: ")
+    refusal(sdk(c, "DELETE", "buckets/none", action("delete-listrange", template="")), 404,
+            "bucket_not_found", "ais://none: ")
+    for method, name in (("POST", "copy-bck"), ("DELETE", "delete-listrange")):
+        reply = sdk(c, method, "buckets/wrong", b'{"action": "%s", "value": 7}' % name.encode())
+        refusal(reply, 400, "invalid_json", "ais://wrong: field 'value'")
+    equal(c.names("wrong"), ["o-00"], "the bucket")
+
+
+def test_jobs_that_are_not_there(c):
+    for node in ("p1", "p2"):
+        for what in ("status", "qryxstats"):
+            reply = sdk(c, "GET", f"cluster?what={what}", body(**{**JOB, "ID": "none"}), node)
+            refusal(reply, 404, "job_not_found", "no job has the id 'none'")
+        reply = sdk(c, "PUT", "cluster", action("stop", **{**JOB, "ID": "none"}), node)
+        refusal(reply, 404, "job_not_found", "no job has the id 'none'")
+        sdk(c, "PUT", "cluster", action("stop", **{**JOB, "Kind": "ec-encode"}), node).expect(200)
+        for data in (None, b"", b"[]", b"{", b'{"id": 1}', b'{"ID": []}'):
+            equal(sdk(c, "GET", "cluster?what=status", data, node).status, 400, f"{data}")
+        equal(sdk(c, "GET", "cluster?what=running_all", b'{"show_active": 1}', node).status, 400,
+              "a word that is no truth")
+        for data, status_of in ((action("stop", **JOB), 400), (action("start", **JOB), 501),
+                                (action("start", Kind=7), 400), (action("none"), 501), (b"{}", 400),
+                                (action("start", Kind="lru", Buckets=[{"name": "b"}]), 501),
+                                (action("start", Kind="sort"), 501)):
+            equal(sdk(c, "PUT", "cluster", data, node).status, status_of, f"{data}")
+        for what in ("", "?what=", "?what=smap", "?what=cluster_config"):
+            refusal(sdk(c, "GET", f"cluster{what}", b"{}", node), 501, "not_supported", "GET")
+
+
+def test_one_job_is_stopped_of_two(c):
+    c.create("slow")
+    for i in range(16):
+        c.put("slow", f"o-{i}", b"x" * 100000)
+    jobs = [c.call("POST", "/v1/jobs", {"action": "start", "name": name, "value": value}
+                   ).expect(202).json()["id"]
+            for name, value in (("scrub", {"rate": 1000}),
+                                ("validate", {"rate": 1000, "checksums": True}))]
+    for job in jobs:
+        wait_for(lambda job=job: c.get_json(f"/v1/jobs/{job}")["state"] == "running", "they run")
+    running = sdk(c, "GET", "cluster?what=running_all", EMPTY).expect(200).json()
+    equal({r for r in running if r.split("[")[0] in ("scrub", "validate")},
+          {f"scrub[{jobs[0]}]", f"validate[{jobs[1]}]"}, "what runs")
+    here = b'{"node": "t1", "kind": "scrub", "show_active": true}'
+    equal([s["uuid"] for s in sdk(c, "GET", "cluster?what=status_all", here).expect(200).json()],
+          [jobs[0]], "of one target")
+    elsewhere = here.replace(b"t1", b"t9")
+    equal(sdk(c, "GET", "cluster?what=status_all", elsewhere).expect(200).json(), [], "of no target")
+    sdk(c, "PUT", "cluster", action("stop", **{**JOB, "Kind": "scrub"}), "p2").expect(200)
+    end = ended(c, jobs[0])
+    equal((end["aborted"], end["err"]), (True, "aborted on request"), "its end")
+    equal(status(c, jobs[1])["end_time"], 0, "the end of the other one")
+    for _ in range(2):  # the second time it has ended, or is about to
+        sdk(c, "PUT", "cluster", action("stop", **{**JOB, "ID": jobs[1]})).expect(200)
+    check(ended(c, jobs[1])["aborted"], "it is aborted")
+
+
+def test_rights(c):
+    """Of each call alone: without one of the rights that it needs, nothing happens."""
+    fill(c, "mine", 4)
+    c.create("yours")
+    c.put("yours", "o", b"bytes")
+    calls = {
+        "delete": lambda by: sdk(c, "DELETE", "buckets/mine", action(
+            "delete-listrange", objnames=["o-00"]), by=by),
+        "all": lambda by: sdk(c, "DELETE", "buckets/mine", action(
+            "delete-listrange", template=""), by=by),
+        "copy": lambda by: sdk(c, "POST", "buckets/mine", action(
+            "copy-listrange", objnames=["o-00"], tobck={"name": "yours"}, prepend="p"), by=by),
+        "bucket": lambda by: sdk(c, "POST", "buckets/mine?bck_to=ais/@%23/yours/", action(
+            "copy-bck", prepend="p"), by=by),
+        "destroy": lambda by: sdk(c, "DELETE", "buckets/mine", action("destroy-bck"), by=by),
+        "unknown": lambda by: sdk(c, "DELETE", "buckets/mine", action("evict-remote-bck"), by=by),
+        "start": lambda by: sdk(c, "PUT", "cluster", action("start", Kind="lru"), by=by),
+        "stop": lambda by: sdk(c, "PUT", "cluster", action("stop", Kind="lru"), by=by),
+    }
+    everything = ["read", "list", "write", "delete"]
+    for n, rights in enumerate((
+            [], [{"rights": everything, "bucket": "mine"}],
+            [{"rights": ["jobs"]}, {"rights": ["read", "list"], "bucket": "mine"}],
+            [{"rights": ["jobs"]}, {"rights": everything, "bucket": "mine", "prefix": "other/"},
+             {"rights": everything, "bucket": "yours"}])):
+        by = make_user(c, f"user-{n}", rights)
+        for name, call in calls.items():
+            if n < 2 or name not in ("start", "stop"):
+                equal(call(by).status, 403, f"{name} with {rights}")
+    for name, call in calls.items():
+        equal(call(False).status, 401, f"{name} by nobody")
+    equal((c.names("mine"), c.names("yours")), ([f"o-{i:02}" for i in range(4)], ["o"]), "objects")
+    by = make_user(c, "part", [{"rights": ["jobs", "see"]},
+                               {"rights": ["delete"], "bucket": "mine", "prefix": "o-01"}])
+    job = started(sdk(c, "DELETE", "buckets/mine", action("delete-listrange", objnames=["o-01"]),
+                      by=by))
+    ended(c, job)
+    equal(c.names("mine"), ["o-00", "o-02", "o-03"], "what is left")
+    refusal(sdk(c, "DELETE", "buckets/mine", action("delete-listrange", objnames=["o-01", "o-02"]),
+                by=by), 403, "access_denied", "ais://mine: ")
+
+
+if __name__ == "__main__":
+    main(GuardedCluster, proxies=2, targets=2)

@@ -1,0 +1,204 @@
+"""Jobs by AIStore's SDK, for aistore_sdk.py:  aistore_job_calls.py URL SET"""
+
+import sys
+from datetime import datetime, timedelta, timezone
+
+from aistore.sdk import Client
+from aistore.sdk.errors import AISError, ErrBckNotFound, JobInfoNotFound, Timeout
+from aistore.sdk.multiobj import ObjectRange
+from aistore_calls import equal, names_of, raises, reader_of
+
+ROUNDS, WAIT = 50, 5  # seconds: the SDK asks more often where it waits for a short time
+
+
+def fill(c, name, count=10):
+    b = c.bucket(name).create()
+    for i in range(count):
+        b.object(f"o-{i:02}").get_writer().put_content(str(i).encode())
+    return b
+
+
+def waited(wait):
+    for _ in range(ROUNDS):
+        try:
+            return wait(timeout=WAIT, verbose=False)
+        except Timeout:
+            pass
+    raise AssertionError(f"{wait} has not ended")
+
+
+def done(c, job_id):
+    """Of a job that must succeed; the SDK finds its kind by the id."""
+    result = waited(c.job(job_id).wait)
+    assert result.success and result.job_id == job_id, result
+    return job_id
+
+
+def kept(b):
+    return names_of(b.list_all_objects())
+
+
+def names(*numbers):
+    return [f"o-{i:02}" for i in numbers]
+
+
+# --- many objects --------------------------------------------------------------------------------
+
+
+def deletes(c):
+    b = fill(c, "jobs-delete")
+    done(c, b.objects(obj_names=names(0, 1) + ["none"]).delete())
+    equal(kept(b), names(*range(2, 10)), "after a list")
+    done(c, b.objects(obj_range=ObjectRange("o-", 2, 6, pad_width=2, step=2)).delete())
+    equal(kept(b), names(3, 5, 7, 8, 9), "after a range")
+    done(c, b.objects(obj_template="o-{07..08}").delete())
+    equal(kept(b), names(3, 5, 9), "after a template")
+    done(c, b.objects(obj_template="nothing-{0..9}").delete())
+    done(c, b.objects(obj_template="o-0").delete())
+    equal(kept(b), [], "after a prefix")
+    raises(AISError, (400,), b.objects(obj_template="o-{9..0}").delete)
+    raises(AISError, (400,), b.objects(obj_names=["a//../b", ""]).delete)
+    raises(ErrBckNotFound, (404,), c.bucket("jobs-none").objects(obj_names=["a"]).delete)
+    b.delete()
+
+
+def copies(c):
+    b, to = fill(c, "jobs-copy"), c.bucket("jobs-copy-to").create()
+    ids = b.objects(obj_names=names(0, 1)).copy(to, prepend="p/", num_workers=2,
+                                                continue_on_error=True)
+    equal(len(ids), 1, "jobs")
+    done(c, ids[0])
+    equal(kept(to), ["p/o-00", "p/o-01"], "copies of a list")
+    equal(reader_of(to.object("p/o-01")).read_all(), b"1", "a copy")
+    done(c, b.objects(obj_template="o-{00..02}").copy(to, force=True)[0])
+    equal(kept(to), names(0, 1, 2) + ["p/o-00", "p/o-01"], "copies by a template")
+    done(c, b.copy(to, prefix_filter="o-0", prepend="all/"))
+    equal(kept(to)[:10], [f"all/{n}" for n in names(*range(10))], "copies of the bucket")
+    done(c, b.copy(to, prefix_filter="nothing"))
+    raises(AISError, (501,), b.copy, to, dry_run=True)
+    raises(AISError, (501,), b.copy, to, sync=True)
+    raises(AISError, (501,), b.copy, to, latest=True)
+    raises(AISError, (501,), b.copy, to, ext={"jpg": "txt"})
+    raises(AISError, (400,), b.copy, b)
+    raises(AISError, (404,), b.copy, c.bucket("jobs-none"))
+    raises(AISError, (501,), b.objects(obj_names=["o-00"]).transform, to, "etl")
+    b.delete()
+    to.delete()
+
+
+def cold(c):
+    equal([m.name for m in c.cluster().list_buckets(provider="aws")], ["cold"], "buckets of S3")
+    b = c.bucket("cold", provider="aws")
+    b.head()
+    done(c, b.objects(obj_names=["o-0", "o-1"]).prefetch(num_workers=-1))
+    cached = c.bucket("cold")
+    here = [e.name for e in cached.list_all_objects() if e.is_cached()]
+    equal(here, ["o-0", "o-1"], "what a list has brought")
+    done(c, b.objects(obj_template="o-").prefetch(blob_threshold=1 << 20, continue_on_error=True))
+    done(c, b.objects(obj_template="o-{0..2}").evict())
+    here = [e.name for e in cached.list_all_objects() if e.is_cached()]
+    equal(here, ["o-3", "o-4", "o-5"], "what is left here")
+    raises(AISError, (501,), b.objects(obj_names=["o-0"]).prefetch, latest=True)
+    raises(AISError, (501,), c.bucket("cold", provider="gcp").head)
+
+
+# --- jobs ----------------------------------------------------------------------------------------
+
+
+def details(c):
+    b, to = fill(c, "jobs-see"), c.bucket("jobs-see-to").create()
+    before = datetime.now(timezone.utc) - timedelta(seconds=2)  # times have whole seconds
+    job = c.job(done(c, b.copy(to)))
+    status = job.status()
+    equal((status.uuid, status.err, status.aborted), (job.job_id, "", False), "the status")
+    assert before.timestamp() < status.end_time / 1e9 < datetime.now().timestamp() + 2, status
+    snapshots = job.get_details().list_snapshots()
+    equal({s.kind for s in snapshots}, {"copy-bck"}, "kinds")
+    equal(set(job.get_details().root), set(c.cluster().get_info().tmap), "targets")
+    equal(sum(s.stats.objects for s in snapshots), 10, "objects")
+    equal(sum(s.stats.bytes for s in snapshots), 10, "bytes")
+    equal({(s.source_bck.name, s.destination_bck.name) for s in snapshots},
+          {("jobs-see", "jobs-see-to")}, "buckets")
+    assert all(s.is_idle and not s.aborted for s in snapshots), snapshots
+    equal(len(job.get_within_timeframe(before)), len(snapshots), "since then")
+    raises_no_info(lambda: job.get_within_timeframe(datetime.now(timezone.utc) + timedelta(hours=1)))
+    assert job.get_total_time() >= timedelta(0)
+    for wait in (job.wait, job.wait_for_idle, job.wait_single_node):
+        assert waited(wait).success
+    assert job.job_id in [s.uuid for s in c.cluster().list_jobs_status()]
+    assert job.job_id in [s.uuid for s in c.cluster().list_jobs_status(job_kind="copy-bck")]
+    equal(c.cluster().list_jobs_status(job_kind="ec-encode"), [], "jobs of no kind")
+    assert not [j for j in c.cluster().list_running_jobs() if job.job_id in j]
+    raises(AISError, (404,), c.job("cpy-none").status)
+    raises(AISError, (404,), c.job("cpy-none").abort)
+    raises_no_info(lambda: c.job(job_kind="ec-encode").get_within_timeframe(before))
+    job.abort()  # it has ended: nothing happens
+    assert waited(job.wait).success
+    b.delete()
+    to.delete()
+
+
+def raises_no_info(call):
+    try:
+        call()
+    except JobInfoNotFound:
+        return
+    raise AssertionError("no JobInfoNotFound")
+
+
+def starts(c):
+    for kind in ("lru", "cleanup-store", "cleanup"):
+        done(c, c.job(job_kind=kind).start())
+    kinds = {s.kind for s in c.job(job_kind="cleanup-store").get_details().list_snapshots()}
+    equal(kinds, {"cleanup-store"}, "kinds")
+    for kind in ("ec-encode", "", "resilver", "delete-listrange"):
+        raises(AISError, (501,), c.job(job_kind=kind).start)
+    raises(AISError, (501,), c.job(job_kind="lru").start, daemon_id="t1")
+    raises(AISError, (501,), c.job(job_kind="lru").start, buckets=[c.bucket("b")])
+
+
+def aborts(c):
+    """A scrub at a rate at which it does not end: only the SDK's abort ends it."""
+    by_id = c.job(sys.argv[3])
+    assert [j for j in c.cluster().list_running_jobs("scrub") if by_id.job_id in j] == [
+        f"scrub[{by_id.job_id}]"]
+    equal(by_id.status().end_time, 0, "the end of a job that runs")
+    assert not any(s.is_idle for s in by_id.get_details().list_snapshots())
+    if sys.argv[4] == "id":
+        by_id.abort()
+    else:
+        c.job(job_kind="scrub").abort()
+    result = waited(by_id.wait)
+    assert not result.success and "abort" in result.error, result
+    assert by_id.status().aborted
+    equal(c.cluster().list_running_jobs("scrub"), [], "scrubs that run")
+
+
+# --- rights --------------------------------------------------------------------------------------
+
+
+def refused(c, statuses):
+    b = c.bucket("jobless")
+    for call in (b.objects(obj_names=["o"]).delete, b.objects(obj_template="*").delete,
+                 lambda: b.copy(c.bucket("jobless-to")), lambda: b.copy(b, prepend="p"),
+                 lambda: b.objects(obj_names=["o"]).copy(b, prepend="p"),
+                 c.job("del-x").abort, c.job(job_kind="lru").start, c.job("del-x").status,
+                 c.job("del-x").get_details, c.cluster().list_jobs_status,
+                 c.cluster().list_running_jobs):
+        raises(AISError, statuses, call)
+
+
+def anonymous(c):
+    refused(c, (401,))
+
+
+def jobless(c):
+    refused(c, (403,))
+
+
+SETS = {"all": (deletes, copies, details, starts), "cold": (cold,), "aborts": (aborts,),
+        "anonymous": (anonymous,), "jobless": (jobless,)}
+
+if __name__ == "__main__":
+    for step in SETS[sys.argv[2]]:
+        step(Client(sys.argv[1], retry_config=None))
