@@ -69,6 +69,7 @@ struct gateway_config {
     const uint64_t *forwards_max; /* of them at once: a live parameter */
     size_t buffer_bytes;          /* of one, for each direction */
     const uint64_t *ping_ms;      /* blanks of a slow reply (slow_reply.h): a live parameter */
+    uint64_t silence_ms;          /* of a target that ends a completion there (upload_watch.h) */
 };
 
 /* Copies texts; `handlers` are borrowed.  E_INVALID: a region or domain that is none. */

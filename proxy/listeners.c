@@ -86,7 +86,8 @@ static int start_gateway(struct proxy *p, struct error *err)
                                           .loop = p->data_loop,
                                           .forwards_max = &p->params.s3_forwards_max,
                                           .buffer_bytes = p->params.s3_buffer,
-                                          .ping_ms = &p->params.s3_complete_ping};
+                                          .ping_ms = &p->params.s3_complete_ping,
+                                          .silence_ms = p->params.stall_timeout};
     return gateway_new(&config, &p->gateway, err);
 }
 

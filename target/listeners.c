@@ -94,7 +94,8 @@ static int start_gateway(struct target *t, struct error *err)
                                           .loop = t->data,
                                           .forwards_max = &t->params.s3_forwards_max,
                                           .buffer_bytes = t->params.s3_buffer,
-                                          .ping_ms = &t->params.s3_complete_ping};
+                                          .ping_ms = &t->params.s3_complete_ping,
+                                          .silence_ms = t->params.stall_timeout};
     return gateway_new(&config, &t->gateway, err);
 }
 

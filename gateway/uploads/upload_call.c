@@ -11,6 +11,7 @@
 #include "common/arena.h"
 #include "common/mem.h"
 #include "gateway/target_call.h"
+#include "gateway/uploads/upload_watch.h"
 #include "net/client/client.h"
 
 enum { REPLY_MAX = 4 << 20 };
@@ -22,6 +23,8 @@ struct pending {
     struct http_call call;
     unsigned hops;
     struct target_call_header *found;
+    const char *watched;        /* the upload of a slow call, or NULL … */
+    struct upload_watch *watch; /* … and what looks after it */
 };
 
 /* --- the URL ---------------------------------------------------------------------------------- */
@@ -106,13 +109,23 @@ static void take_head(void *arg, const struct http_head *head)
     p->found = target_call_headers(p->arena, head);
 }
 
+static bool is_given_up(const struct pending *p)
+{
+    return p->watch != NULL && upload_watch_gave_up(p->watch);
+}
+
 static void start(struct pending *p)
 {
-    http_call_start(gateway_config_of(p->gateway)->client, &p->call, ended, p);
+    uint64_t number = http_call_start(gateway_config_of(p->gateway)->client, &p->call, ended, p);
+    if (p->watch != NULL)
+        upload_watch_follow(p->watch, number);
+    else if (p->watched != NULL)
+        p->watch = upload_watch_new(p->gateway, p->watched, number);
 }
 
 static void pending_free(struct pending *p)
 {
+    upload_watch_free(p->watch);
     gateway_leave_forward(p->gateway);
     arena_free(p->arena);
     free(p);
@@ -123,13 +136,17 @@ static void ended(void *arg, struct http_result *result)
     struct pending *p = arg;
     struct error err = ERROR_INIT;
     const char *next = target_call_next(result, p->found, p->hops);
-    if (next != NULL) {
+    if (next != NULL && !is_given_up(p)) {
         p->hops++;
         p->call.url = next;
         start(p);
         return;
     }
     (void)target_call_error(result, p->call.url, &err);
+    if (err.code != 0 && is_given_up(p))
+        error_set(&err, E_IN_DOUBT,
+                  "the target of the upload does not answer: the object may be complete, or become "
+                  "so later; repeat the request");
     p->spec.done(p->spec.arg, &err, &result->body);
     pending_free(p);
 }
@@ -157,8 +174,10 @@ static void set_call(struct pending *p, struct http_request *req, const struct u
                                  .once = spec->method != HTTP_GET,
                                  .on_head = take_head,
                                  .request_id = arena_strdup(p->arena, http_request_id(req))};
-    if (spec->is_slow)
+    if (spec->is_slow) {
         p->call.stall_timeout_ms = HTTP_NO_STALL_TIMEOUT;
+        p->watched = arena_strdup(p->arena, spec->upload);
+    }
     if (spec->body == NULL)
         return;
     p->call.body = arena_strdup(p->arena, spec->body);

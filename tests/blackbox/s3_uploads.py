@@ -6,6 +6,7 @@ import base64
 import hashlib
 import http.client
 import os
+import signal
 import socket
 import tempfile
 import xml.etree.ElementTree as ElementTree
@@ -500,6 +501,33 @@ def test_a_completion_that_takes_long(c):
         c.start("t3")
     wait_for(lambda: complete(root_of(c), path, upload, rows).status == 200, "the repetition")
     equal(root_of(c).call("GET", path).expect(200).body, b"slow", "the bytes")
+
+
+def test_a_completion_at_a_stopped_target(c):
+    """It ends when the target has been unreachable for the stall timeout, and can be repeated."""
+    path = "/b/" + next(f"q{i}" for i in range(100) if c.owner("b", f"q{i}") == "t3")
+    restart(c, "t1", "--arg=--stall-timeout=1s", "--arg=--s3-complete-ping=20ms")
+    client = root_of(c, "t1")
+    upload = begin(client, path)
+    rows = [(1, send(client, path, upload, 1, b"doubt").expect(200).headers["ETag"])]
+    os.kill(c.pid("t3"), signal.SIGSTOP)
+    try:
+        connection, reply = begin_completion(client, path, upload, rows)
+        root = ElementTree.fromstring(reply.read())
+    finally:
+        os.kill(c.pid("t3"), signal.SIGCONT)
+    connection.close()
+    equal((root.tag, root.findtext("Code")), ("Error", "SlowDown"), "the error")
+    check("repeat the request" in root.findtext("Message"), "what to do")
+    wait_for(lambda: complete(client, path, upload, rows).status == 200, "the repetition")
+    equal(client.call("GET", path).expect(200).body, b"doubt", "the bytes")
+    restart(c, "t1")
+
+
+def restart(c, node, *args):
+    c.stop(node)
+    c.start(node, *args)
+    c.wait_node(node, "active")
 
 
 def begin_completion(client, path, upload, rows):
