@@ -9,6 +9,7 @@
 #include "cluster/documents/state_holder.h"
 #include "common/mem.h"
 #include "gateway/collect.h"
+#include "gateway/delete_plan.h"
 #include "gateway/etag.h"
 #include "gateway/native_head.h"
 #include "gateway/reply.h"
@@ -18,7 +19,7 @@
 #include "s3/delete_body.h"
 #include "s3/delete_reply.h"
 
-enum { BODY_MAX = 4 << 20, AT_ONCE = 16 };
+enum { BODY_MAX = 4 << 20 };
 
 /* Of the request's arena. */
 struct deletion {
@@ -26,14 +27,14 @@ struct deletion {
     const struct gateway_call *s3;
     struct s3_delete asked;
     struct s3_delete_outcome *outcomes; /* in the order of the keys */
-    size_t next;                        /* the key that is looked at next */
-    unsigned running;                   /* calls */
+    struct delete_plan *plan;
 };
 
 /* The call for one key. */
 struct removal {
     struct deletion *of;
     size_t index;
+    const char *target; /* that was called; of `arena` */
     unsigned hops;
     struct arena *arena;
     struct http_call call;
@@ -93,10 +94,12 @@ static void removed(void *arg, struct http_result *result)
         start(r);
         return;
     }
+    if (result->code != 0 && r->hops == 0)
+        delete_plan_note_silent(d->plan, r->target);
     (void)target_call_error(result, r->call.url, &err);
     note(d, r->index, &err);
+    delete_plan_ended(d->plan, r->index);
     removal_free(r);
-    d->running--;
     go_on(d);
 }
 
@@ -110,12 +113,13 @@ static void put_condition(struct native_head *head, const char *etag)
     native_head_add(head, "If-Match", buf_str(&native));
 }
 
-static void remove_at(struct deletion *d, size_t index, const char *url)
+static void remove_at(struct deletion *d, size_t index, const char *target, const char *url)
 {
     const char *etag = d->asked.keys[index].etag;
     struct removal *r = xcalloc(1, sizeof *r);
     struct native_head head;
     *r = (struct removal){.of = d, .index = index, .arena = arena_new(512)};
+    r->target = arena_strdup(r->arena, target);
     native_head_begin(&head, r->arena);
     if (etag != NULL)
         put_condition(&head, etag);
@@ -126,38 +130,64 @@ static void remove_at(struct deletion *d, size_t index, const char *url)
                                  .once = true,
                                  .on_head = take_head,
                                  .request_id = http_request_id(d->req)};
-    d->running++;
     start(r);
 }
 
-/* The proof in its URL is young: it is made when the call starts. */
-static void remove_key(struct deletion *d, size_t index)
+static int find_target(struct deletion *d, size_t index, struct buf *target, struct buf *url,
+                       struct error *err)
 {
-    _cleanup_buf_ struct buf url = BUF_INIT;
-    struct error err = ERROR_INIT;
-    const struct target_call target = {
+    const struct target_call call = {
         .method = HTTP_DELETE, .bucket = d->s3->s3.bucket, .key = d->asked.keys[index].key};
-    if (d->outcomes[index].failure.error != S3_OK)
-        return;
-    if (target_call_url(d->req, d->s3->gateway, &target, &url, &err) == 0)
-        remove_at(d, index, buf_str(&url));
+    int code = target_call_owner(d->s3->gateway, &call, target, err);
+    if (code == 0 && delete_plan_is_silent(d->plan, buf_str(target)))
+        return error_set(err, E_NODE_UNREACHABLE, "the target of the object does not answer");
+    return code != 0 ? code : target_call_url(d->req, d->s3->gateway, &call, url, err);
+}
+
+/* The target is looked for when the call starts: it may be another one by now, and the proof in the
+ * URL must be young.  False: no call has started. */
+static bool remove_key(struct deletion *d, size_t index)
+{
+    _cleanup_buf_ struct buf target = BUF_INIT, url = BUF_INIT;
+    struct error err = ERROR_INIT;
+    int code = find_target(d, index, &target, &url, &err);
+    if (code == 0)
+        remove_at(d, index, buf_str(&target), buf_str(&url));
     else
         note(d, index, &err);
+    return code == 0;
 }
 
 static void go_on(struct deletion *d)
 {
-    while (d->running < AT_ONCE && d->next < d->asked.count)
-        remove_key(d, d->next++);
-    if (d->running == 0)
+    size_t key;
+    while (delete_plan_next(d->plan, &key)) {
+        if (!remove_key(d, key))
+            delete_plan_ended(d->plan, key);
+    }
+    if (delete_plan_is_over(d->plan))
         end(d);
 }
 
 /* --- the start -------------------------------------------------------------------------------- */
 
+static void plan_key(struct deletion *d, size_t index)
+{
+    _cleanup_buf_ struct buf target = BUF_INIT;
+    const struct target_call call = {.bucket = d->s3->s3.bucket, .key = d->asked.keys[index].key};
+    if (d->outcomes[index].failure.error != S3_OK)
+        return;
+    (void)target_call_owner(d->s3->gateway, &call, &target, NULL); /* at its turn it is told */
+    delete_plan_add(d->plan, index, buf_str(&target));
+}
+
 static void begin(void *arg)
 {
-    go_on(arg);
+    struct deletion *d = arg;
+    d->plan = delete_plan_new(http_arena(d->req), d->asked.count);
+    for (size_t i = 0; i < d->asked.count; i++)
+        plan_key(d, i);
+    go_on(d);
 }
 
 static void check_key(struct deletion *d, size_t index)

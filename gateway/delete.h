@@ -5,9 +5,9 @@
  *                            │                                           ├─▶ one reply
  *                            └ AccessDenied, InvalidArgument ────────────┘
  *
- * A key that fails hinders no other one.  A key without an object is deleted, unless it has an
- * entity tag as its condition.  A request counts as one of `s3_forwards_max`, and holds no
- * thread. */
+ * A key that fails hinders no other one (delete_plan.h).  A key without an object is deleted,
+ * unless it has an entity tag as its condition.  A request counts as one of `s3_forwards_max`, and
+ * holds no thread. */
 #pragma once
 
 #include "gateway/gateway.h"

@@ -50,15 +50,34 @@ static bool reads(enum http_method method)
     return method == HTTP_GET || method == HTTP_HEAD;
 }
 
+static int find_owner(const struct cluster_state *s, const struct target_call *call,
+                      const struct bucket **b, struct owners *out, struct error *err)
+{
+    *b = bmd_bucket(&s->bmd, call->bucket);
+    if (*b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", call->bucket);
+    return owners_find_acting(s, *b, call->key, out, err);
+}
+
+int target_call_owner(const struct gateway *g, const struct target_call *call, struct buf *id,
+                      struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(gateway_config_of(g)->state);
+    const struct bucket *b;
+    struct owners owners;
+    int code = find_owner(s, call, &b, &owners, err);
+    if (code == 0)
+        buf_puts(id, owners.acting->id);
+    return code;
+}
+
 int target_call_url(struct http_request *req, const struct gateway *g,
                     const struct target_call *call, struct buf *url, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(gateway_config_of(g)->state);
-    const struct bucket *b = bmd_bucket(&s->bmd, call->bucket);
+    const struct bucket *b;
     struct owners owners;
-    if (b == NULL)
-        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", call->bucket);
-    int code = owners_find_acting(s, b, call->key, &owners, err);
+    int code = find_owner(s, call, &b, &owners, err);
     if (code != 0)
         return code;
     location_put_target(url, owners.acting, s, b, call->key, "");

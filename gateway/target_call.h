@@ -28,6 +28,9 @@ struct target_call {
     const char *range; /* value of the Range header; or NULL */
 };
 
+/* Appends the id of the target that acts for the object.  Errors as below. */
+int target_call_owner(const struct gateway *g, const struct target_call *call, struct buf *id,
+                      struct error *err);
 /* Appends the URL at the target that acts for the object, with the proof that the caller may make
  * the call.  E_BUCKET_NOT_FOUND, E_NODE_UNREACHABLE, E_NO_TARGETS. */
 int target_call_url(struct http_request *req, const struct gateway *g,

@@ -3,13 +3,16 @@
 
 import base64
 import hashlib
+import os
+import signal
 import xml.etree.ElementTree as ElementTree
 from xml.sax.saxutils import escape
 
 from access_lib import GuardedCluster, make_user
-from lib import check, equal, main
+from lib import check, equal, main, wait_for
 from s3_lib import NAMESPACE, S3, refused
 
+AT_ONCE = 16  # calls of one request
 NODES = ("p1", "p2", "t1", "t3")
 ODD = ["a b", "a&b", "a/b/", "a//b", "a\u00e9<b>", "..", "~"]
 
@@ -136,6 +139,28 @@ def test_an_owner_that_is_away_fails_its_keys_alone(c):
     equal([k for k in names(c, "many") if k in keys], sorted(errors), "what is left")
     equal(outcomes(delete(root_at(c, "p2"), "many", document(list(errors)))),
           (list(errors), {}), "again")
+
+
+def test_a_stopped_owner_is_called_for_some_keys_and_no_more(c):
+    """When it goes on, it carries out the calls that it got: those that were under way at once."""
+    keys = [f"stopped{i}" for i in range(300)]
+    fill(c, "many", keys)
+    its_own = {k for k in keys if c.owner("many", k) == "t2"}
+    c.stop("p2")
+    c.start("p2", "--arg=--stall-timeout=1s")
+    c.wait_node("p2", "active")
+    os.kill(c.pid("t2"), signal.SIGSTOP)
+    try:
+        gone, errors = outcomes(delete(root_at(c, "p2"), "many", document(keys)))
+    finally:
+        os.kill(c.pid("t2"), signal.SIGCONT)
+    equal(sorted([*gone, *errors]), sorted(keys), "keys with an outcome")
+    equal(set(errors.values()), {"SlowDown"}, "codes")
+    check(its_own <= set(errors), "a key of the stopped target was told to be deleted")
+    c.wait_node("t2", "active")
+    left = its_own & set(names(c, "many"))
+    check(len(left) >= len(its_own) - AT_ONCE, f"{len(left)} of {len(its_own)} keys are left")
+    wait_for(lambda: not outcomes(delete(root_at(c), "many", document(keys)))[1], "the repetition")
 
 
 if __name__ == "__main__":
