@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/parse.h"
 #include "s3/xml_write.h"
 
 #define HEADER "x-amz-object-attributes"
@@ -21,12 +22,35 @@ static void put_checksum(struct buf *out, const struct s3_attributes *a)
     xml_put_close(out, "Checksum");
 }
 
+static void put_part(struct buf *out, const struct s3_object_part *part)
+{
+    xml_put_open(out, "Part");
+    xml_put_number(out, "PartNumber", part->number);
+    xml_put_number(out, "Size", part->size);
+    if (part->sum != NULL)
+        s3_put_sum(out, part->sum);
+    xml_put_close(out, "Part");
+}
+
+static void put_page(struct buf *out, const struct s3_object_parts *p)
+{
+    unsigned last = p->listed > 0 ? p->parts[p->listed - 1].number : p->page.after;
+    xml_put_number(out, "PartNumberMarker", p->page.after);
+    xml_put_number(out, "NextPartNumberMarker", last);
+    xml_put_number(out, "MaxParts", p->page.max);
+    xml_put_bool(out, "IsTruncated", last < p->count);
+    for (size_t i = 0; i < p->listed; i++)
+        put_part(out, &p->parts[i]);
+}
+
 static void put_parts(struct buf *out, const struct s3_attributes *a)
 {
-    if (a->part_count == 0)
+    if (a->parts == NULL)
         return;
     xml_put_open(out, "ObjectParts");
-    xml_put_number(out, "PartsCount", a->part_count);
+    xml_put_number(out, "PartsCount", a->parts->count);
+    if (a->parts->is_listed)
+        put_page(out, a->parts);
     xml_put_close(out, "ObjectParts");
 }
 
@@ -92,6 +116,33 @@ enum s3_error s3_attributes_asked(const struct s3_request *r, unsigned *out, str
     }
     if (e == S3_OK && *out == 0)
         return s3_fail(why, S3_INVALID_ARGUMENT, "The request needs the header " HEADER);
+    return e;
+}
+
+/* Keeps *value where the request has no such header. */
+static enum s3_error number_of(const struct s3_request *r, const char *name, unsigned *value,
+                               struct s3_failure *why)
+{
+    const char *text = s3_header(r, name);
+    uint64_t n = 0;
+    if (text == NULL)
+        return S3_OK;
+    if (parse_u64(text, &n, NULL) != 0 || n > INT32_MAX)
+        return s3_fail(why, S3_INVALID_ARGUMENT, "%s must be a number from 0 to %d", name,
+                       INT32_MAX);
+    *value = (unsigned)n;
+    return S3_OK;
+}
+
+enum s3_error s3_attributes_page(const struct s3_request *r, struct s3_parts_page *out,
+                                 struct s3_failure *why)
+{
+    *out = (struct s3_parts_page){.max = S3_ATTRIBUTE_PARTS_MAX};
+    enum s3_error e = number_of(r, "x-amz-part-number-marker", &out->after, why);
+    if (e == S3_OK)
+        e = number_of(r, "x-amz-max-parts", &out->max, why);
+    if (out->max > S3_ATTRIBUTE_PARTS_MAX)
+        out->max = S3_ATTRIBUTE_PARTS_MAX;
     return e;
 }
 

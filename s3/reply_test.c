@@ -57,7 +57,8 @@ static void put_parts(struct buf *out)
 {
     const struct s3_listed_part parts[] = {{2, time_ms, "e2", 5242880, &crc32},
                                            {7, time_ms, "e7", 1, NULL}};
-    const struct s3_parts list = {"bucket", "k y", alice, bob, parts, 2, true};
+    const struct s3_parts list = {"bucket", "k y", alice, bob,
+                                  parts,    2,     true,  {true, S3_SUM_CRC32, true}};
     s3_parts_document(&(struct s3_parts_asked){"id", 1, 2, true}, &list, out);
 }
 
@@ -93,7 +94,16 @@ static void put_copied_part(struct buf *out)
 
 static void put_attributes(struct buf *out)
 {
-    s3_attributes_document(~0U, &(struct s3_attributes){"e-3", &of_parts, 3, 12}, out);
+    const struct s3_object_part rows[] = {{2, 5242880, &crc32}, {3, 1, NULL}};
+    const struct s3_object_parts parts = {4, true, {1, 2}, rows, 2};
+    s3_attributes_document(~0U, &(struct s3_attributes){"e-3", &of_parts, &parts, 12}, out);
+}
+
+static void put_count(struct buf *out)
+{
+    const struct s3_object_parts parts = {.count = 3};
+    const struct s3_attributes a = {.etag = "e-3", .parts = &parts};
+    s3_attributes_document(S3_ATTRIBUTE_PARTS, &a, out);
 }
 
 static void put_size(struct buf *out)
@@ -111,19 +121,13 @@ static const struct {
     const char *name;
     void (*put)(struct buf *out);
 } replies[] = {
-    {"deleted", put_deleted},
-    {"deleted quietly", put_deleted_quietly},
-    {"upload begun", put_begun},
-    {"upload completed", put_completed},
-    {"parts", put_parts},
-    {"no parts", put_no_parts},
-    {"uploads", put_uploads},
-    {"no uploads", put_no_uploads},
-    {"copied", put_copied},
-    {"part copied", put_copied_part},
-    {"attributes", put_attributes},
-    {"some attributes", put_size},
-    {"acl", put_acl},
+    {"deleted", put_deleted},       {"deleted quietly", put_deleted_quietly},
+    {"upload begun", put_begun},    {"upload completed", put_completed},
+    {"parts", put_parts},           {"no parts", put_no_parts},
+    {"uploads", put_uploads},       {"no uploads", put_no_uploads},
+    {"copied", put_copied},         {"part copied", put_copied_part},
+    {"attributes", put_attributes}, {"a count of parts", put_count},
+    {"some attributes", put_size},  {"acl", put_acl},
 };
 enum { REPLIES = sizeof replies / sizeof replies[0] };
 
@@ -235,6 +239,24 @@ static void which_attributes_are_asked(void **unused)
                      S3_INVALID_ARGUMENT);
 }
 
+static void pages_of_parts(void **unused)
+{
+    (void)unused;
+    struct s3_parts_page page;
+    struct s3_field fields[] = {{"x-amz-max-parts", "5000"}, {"X-Amz-Part-Number-Marker", "7"}};
+    assert_int_equal(s3_attributes_page(&(struct s3_request){.header_count = 0}, &page, NULL),
+                     S3_OK);
+    assert_true(page.after == 0 && page.max == S3_ATTRIBUTE_PARTS_MAX);
+    const struct s3_request r = {.headers = fields, .header_count = 2};
+    assert_int_equal(s3_attributes_page(&r, &page, NULL), S3_OK);
+    assert_true(page.after == 7 && page.max == S3_ATTRIBUTE_PARTS_MAX);
+    static const char *const bad[] = {"", "x", "-1", "99999999999"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        fields[0].value = bad[i];
+        assert_int_equal(s3_attributes_page(&r, &page, NULL), S3_INVALID_ARGUMENT);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +264,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_first_region_has_no_name),
         cmocka_unit_test(what_lists_ask),
         cmocka_unit_test(which_attributes_are_asked),
+        cmocka_unit_test(pages_of_parts),
     };
     if (argc != 2)
         return 2;

@@ -1,26 +1,8 @@
 #include "s3/uploads/complete_sum.h"
 
-#include <string.h>
 #include <strings.h>
 
-#include "common/parse.h"
-
-/* "yZRlqg==-3": base64 has no '-'. */
-static bool read_value(enum s3_sum_type type, const char *text, struct s3_object_sum *out)
-{
-    char value[S3_SUM_BASE64_MAX];
-    size_t len = strcspn(text, "-");
-    uint64_t parts = 0;
-    if (len >= sizeof value)
-        return false;
-    memcpy(value, text, len);
-    value[len] = '\0';
-    if (text[len] == '-' &&
-        (parse_u64(text + len + 1, &parts, NULL) != 0 || parts == 0 || parts > S3_PARTS_MAX))
-        return false;
-    out->parts = (unsigned)parts;
-    return s3_sum_parse(type, value, &out->value);
-}
+#include "s3/uploads/object_sum.h"
 
 static enum s3_error read_header(const struct s3_request *r, struct s3_complete_sum *out,
                                  struct s3_failure *why)
@@ -30,9 +12,10 @@ static enum s3_error read_header(const struct s3_request *r, struct s3_complete_
         const char *text = s3_header(r, s3_sum_header(t));
         if (text == NULL)
             continue;
-        if (out->is_given || !read_value(t, text, &out->sum))
-            return s3_fail(why, S3_INVALID_REQUEST,
-                           "%s is no checksum of an object, or a second one", s3_sum_header(t));
+        if (out->is_given)
+            return s3_fail(why, S3_INVALID_REQUEST, "%s is a second checksum", s3_sum_header(t));
+        if (!s3_object_sum_read(t, text, &out->sum))
+            return s3_fail(why, S3_BAD_DIGEST, "%s is no checksum of an object", s3_sum_header(t));
         out->is_given = true;
     }
     return S3_OK;
@@ -67,7 +50,7 @@ enum s3_error s3_complete_sum_read(const struct s3_request *r, const struct s3_c
     if (e != S3_OK || !out->is_given)
         return e;
     bool is_composite = out->sum.parts > 0;
-    if (type != NULL && strcasecmp(type, is_composite ? "COMPOSITE" : "FULL_OBJECT") != 0)
+    if (type != NULL && strcasecmp(type, s3_object_sum_type(&out->sum)) != 0)
         return s3_fail(why, S3_INVALID_REQUEST,
                        "x-amz-checksum-type: %s has no \"-N\" if it is FULL_OBJECT, and one if it "
                        "is COMPOSITE",

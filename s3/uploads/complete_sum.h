@@ -12,8 +12,8 @@ struct s3_complete_sum {
     struct s3_object_sum sum;
 };
 
-/* S3_INVALID_REQUEST: two checksums, one that is no value of its type, a composite one where not
- * every part of the list has a checksum of the same type, or x-amz-checksum-type is another one.
- * S3_BAD_DIGEST: a composite one is not that of the list. */
+/* S3_INVALID_REQUEST: two checksums, a composite one where not every part of the list has a
+ * checksum of the same type, or x-amz-checksum-type is another one.  S3_BAD_DIGEST: it is no value
+ * of its type, or a composite one is not that of the list. */
 enum s3_error s3_complete_sum_read(const struct s3_request *r, const struct s3_complete *list,
                                    struct s3_complete_sum *out, struct s3_failure *why);

@@ -22,3 +22,11 @@ bool s3_sum_type_find(const char *name, enum s3_sum_type *out);
 enum s3_error s3_sum_kind_read(const struct s3_request *r, struct s3_sum_kind *out,
                                struct s3_failure *why);
 const char *s3_sum_kind_text(const struct s3_sum_kind *kind); /* "COMPOSITE" */
+
+/* Both in one text, as calls between nodes have it: "CRC32C COMPOSITE". */
+enum { S3_SUM_KIND_MAX = 32 }; /* bytes, with the end */
+/* False: the text is not one that s3_sum_kind_print() writes, or the pair is none. */
+bool s3_sum_kind_parse(const char *text, struct s3_sum_kind *out);
+/* Returns out. */
+const char *s3_sum_kind_print(const struct s3_sum_kind *kind, char out[static S3_SUM_KIND_MAX]);
+bool s3_sum_kind_equal(const struct s3_sum_kind *a, const struct s3_sum_kind *b);

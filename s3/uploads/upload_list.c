@@ -78,6 +78,10 @@ void s3_parts_document(const struct s3_parts_asked *asked, const struct s3_parts
         xml_put_number(out, "NextPartNumberMarker", list->parts[list->count - 1].number);
     xml_put_number(out, "MaxParts", asked->max);
     xml_put_bool(out, "IsTruncated", list->is_truncated);
+    if (list->kind.is_asked) {
+        xml_put_element(out, "ChecksumAlgorithm", s3_sum_algorithm(list->kind.type));
+        xml_put_element(out, "ChecksumType", s3_sum_kind_text(&list->kind));
+    }
     for (size_t i = 0; i < list->count; i++)
         put_part(out, &list->parts[i]);
     xml_put_close(out, "ListPartsResult");

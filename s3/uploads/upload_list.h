@@ -9,6 +9,7 @@
 #include "common/buf.h"
 #include "s3/element.h"
 #include "s3/request.h"
+#include "s3/uploads/sum_kind.h"
 
 enum { S3_UPLOAD_LIST_MAX = 1000 }; /* parts, or uploads and prefixes, of a page */
 
@@ -37,6 +38,7 @@ struct s3_parts {
     const struct s3_listed_part *parts; /* by number */
     size_t count;
     bool is_truncated; /* the next page begins behind the last part */
+    struct s3_sum_kind kind;
 };
 
 /* <ListPartsResult> */
