@@ -135,7 +135,8 @@ static int check_pair(const struct backend_ops *ops, const char *name, const cha
                       struct error *err)
 {
     bool is_encoding = strcmp(name, OBJECT_BACKEND_ENCODING) == 0;
-    bool is_of_bytes = strcmp(name, ATTR_MD5) == 0 || strcmp(name, OBJECT_SUM) == 0;
+    bool is_of_bytes = strcmp(name, ATTR_MD5) == 0 || strcmp(name, OBJECT_SUM) == 0 ||
+                       strcmp(name, ATTR_PART_SUMS) == 0;
     const struct own_meta *own = own_meta_find(name);
     bool is_kept = own != NULL && own->is_kept;
     if (is_kept && !ops->keeps_headers)

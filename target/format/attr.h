@@ -67,6 +67,8 @@ enum attr_flags {
 /* A pair of `meta` of an object that was uploaded in parts: their sizes (s3/uploads/part_sizes.h).
  */
 #define ATTR_PARTS "entity-parts"
+/* The same: their checksums in S3 (s3/uploads/part_sums.h). */
+#define ATTR_PART_SUMS "entity-part-sums"
 
 struct attr {
     unsigned flags; /* those of enum attr_flags that are not the codec's own */

@@ -249,7 +249,7 @@ const struct http_route object_routes[] = {
      .reply = "200 or 206 with the bytes; `ETag`, `Last-Modified`, `Dfc-Version`, "
               "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Md5` (buckets with etag md5; "
               "`<MD5>-N`: uploaded in N parts), `Dfc-Meta-*`, `Dfc-Tags`, "
-              "`Dfc-Parts`; 304. Of a member "
+              "`Dfc-Parts`, `Dfc-Part-Sums`; 304. Of a member "
               "`Dfc-Archive`, and no checksum; of members `{\"version\", \"count\", "
               "\"members\": [{\"name\", \"type\", \"size\", \"offset\", \"modified\"}], "
               "\"truncated\"}`",

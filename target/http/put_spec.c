@@ -10,7 +10,9 @@
 #include "target/node/reply.h"
 #include "target/copies/object_copy.h"
 #include "s3/sum_text.h"
+#include "s3/uploads/object_sum.h"
 #include "s3/uploads/part_sizes.h"
+#include "s3/uploads/part_sums.h"
 #include "target/node/target.h"
 #include "target/node/write_path.h"
 #include "target/store/own_meta.h"
@@ -263,19 +265,57 @@ static void collect_tag(const struct object_call *call, const char *tag, struct 
         add_own(m, &row, tag);
 }
 
-/* An object without room for the sizes of its parts has none. */
-static void collect_parts(const struct object_call *call, struct meta *m)
+static bool is_part_sizes(const struct object_call *call, const char *text)
 {
-    const char *text = http_header(call->req, UPLOAD_PARTS_HEADER);
-    const char *backend = call->bucket->props.backend;
     struct part_sizes sizes;
+    (void)call;
+    return part_sizes_parse(text, &sizes);
+}
+
+/* One of all bytes is computed, but for slices. */
+static bool is_object_sum(const struct object_call *call, const char *text)
+{
+    struct s3_object_sum sum;
+    return s3_object_sum_parse(text, &sum) && (sum.parts > 0 || call->path == &slices_path);
+}
+
+static bool is_part_sums(const struct object_call *call, const char *text)
+{
+    struct part_sums sums;
+    (void)call;
+    return part_sums_parse(text, &sums);
+}
+
+/* What the completion says of the parts; in the order in which they get room. */
+static const struct of_parts {
+    const char *header, *pair;
+    bool (*is_right)(const struct object_call *call, const char *text);
+    size_t leaves; /* bytes for what is known later: the checksum of all bytes */
+} of_parts[] = {
+    {UPLOAD_PARTS_HEADER, ATTR_PARTS, is_part_sizes, 0},
+    {UPLOAD_SUM_HEADER, OBJECT_SUM, is_object_sum, 0},
+    {UPLOAD_PART_SUMS_HEADER, ATTR_PART_SUMS, is_part_sums, sizeof OBJECT_SUM + S3_SUM_TEXT_MAX},
+};
+
+/* What has no room is left out: the object is there without it. */
+static void collect_of_parts(const struct object_call *call, const struct of_parts *row,
+                             struct meta *m)
+{
+    const char *text = http_header(call->req, row->header);
+    const char *backend = call->bucket->props.backend;
     size_t before = m->pairs.len;
-    if (m->err.code != 0 || text == NULL || !part_sizes_parse(text, &sizes) ||
-        before + sizeof ATTR_PARTS + strlen(text) + 1 > ATTR_META_MAX)
+    if (text == NULL || !row->is_right(call, text) ||
+        before + strlen(row->pair) + strlen(text) + 2 + row->leaves > ATTR_META_MAX)
         return;
-    attr_meta_add(&m->pairs, ATTR_PARTS, text);
+    attr_meta_add(&m->pairs, row->pair, text);
     if (backend != NULL && backend_meta_check(backend, m->pairs.data, m->pairs.len, NULL) != 0)
         m->pairs.len = before;
+}
+
+static void collect_parts(const struct object_call *call, struct meta *m)
+{
+    for (size_t i = 0; m->err.code == 0 && i < sizeof of_parts / sizeof of_parts[0]; i++)
+        collect_of_parts(call, &of_parts[i], m);
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */

@@ -21,19 +21,34 @@ static json_t *part_json(const struct part *part)
     char hex[2 * CHECKSUM_MAX + 1];
     memcpy(md5.bytes, part->md5, PART_MD5);
     checksum_hex(&md5, hex);
-    return json_pack("{sI ss sI sI}", "part", (json_int_t)part->number, "tag", hex, "size",
-                     (json_int_t)part->size, "time", (json_int_t)part->time_ms);
+    json_t *doc = json_pack("{sI ss sI sI}", "part", (json_int_t)part->number, "tag", hex, "size",
+                            (json_int_t)part->size, "time", (json_int_t)part->time_ms);
+    upload_put_sum(doc, part);
+    return doc;
 }
 
-static json_t *parts_page(const struct part_table *table, uint64_t after, uint64_t limit)
+void upload_put_sum(json_t *doc, const struct part *part)
 {
+    const struct s3_sum_text sum = {.is_known = true, .value = part->sum};
+    char text[S3_SUM_TEXT_MAX];
+    if (part->has_sum)
+        json_object_set_new(doc, "sum", json_string(s3_sum_text_print(&sum, text)));
+}
+
+static json_t *parts_page(const struct upload *u, const struct part_table *table, uint64_t after,
+                          uint64_t limit)
+{
+    char kind[S3_SUM_KIND_MAX];
     json_t *parts = json_array();
     size_t at = 0;
     while (at < table->count && table->parts[at].number <= after)
         at++;
     for (; at < table->count && json_array_size(parts) < limit; at++)
         json_array_append_new(parts, part_json(&table->parts[at]));
-    return json_pack("{so sb}", "parts", parts, "more", at < table->count);
+    json_t *page = json_pack("{so sb}", "parts", parts, "more", at < table->count);
+    if (u->sums.is_asked)
+        json_object_set_new(page, "sums", json_string(s3_sum_kind_print(&u->sums, kind)));
+    return page;
 }
 
 static int make_parts_page(const struct http_request *req, json_t **out, struct error *err)
@@ -51,7 +66,7 @@ static int make_parts_page(const struct http_request *req, json_t **out, struct 
         code = upload_parts(u, &table, err);
     if (code != 0)
         return code;
-    *out = parts_page(&table, after, limit);
+    *out = parts_page(u, &table, after, limit);
     part_table_clear(&table);
     return 0;
 }

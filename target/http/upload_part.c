@@ -12,6 +12,7 @@
 #include "target/node/call.h"
 #include "target/node/member.h"
 #include "target/node/target.h"
+#include "target/store/own_meta.h"
 #include "target/uploads/part_write.h"
 
 /* A body is taken when the request begins.  It waits while the target asks for the state. */
@@ -82,6 +83,7 @@ static void part_stored(void *arg, const struct part *part, const struct error *
     checksum_hex(&md5, hex);
     _cleanup_json_ json_t *doc = json_pack("{sI ss sI}", "part", (json_int_t)part->number, "tag",
                                            hex, "size", (json_int_t)part->size);
+    upload_put_sum(doc, part);
     http_reply_json(p->req, 200, doc);
 }
 
@@ -115,6 +117,18 @@ static int parse_md5(const struct http_request *req, struct part_spec *spec,
     return 0;
 }
 
+static int parse_sum(const struct http_request *req, struct part_spec *spec,
+                     struct s3_sum_text *sum, struct error *err)
+{
+    const char *text = http_header(req, OBJECT_SUM_HEADER);
+    if (text == NULL)
+        return 0;
+    if (!s3_sum_text_parse(text, sum))
+        return error_set(err, E_INVALID, OBJECT_SUM_HEADER ": '%.64s' is no checksum of S3", text);
+    spec->sum = sum;
+    return 0;
+}
+
 static bool is_synced(struct target *t, uint64_t bucket_id)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
@@ -128,6 +142,7 @@ static int open_part(struct http_request *req, struct part_write **out, struct e
     _cleanup_(upload_unrefp)
     struct upload *u = NULL;
     struct checksum_value md5;
+    struct s3_sum_text sum;
     uint64_t number = 0;
     int64_t length = http_content_length(req);
     struct part_spec spec = {.size = length >= 0 ? (uint64_t)length : OBJECT_SIZE_UNKNOWN,
@@ -135,6 +150,8 @@ static int open_part(struct http_request *req, struct part_write **out, struct e
     int code = upload_number(req, "part", 1, PARTS_MAX, &number, err);
     if (code == 0)
         code = parse_md5(req, &spec, &md5, err);
+    if (code == 0)
+        code = parse_sum(req, &spec, &sum, err);
     if (code == 0)
         code = upload_of_request(req, &u, err);
     if (code != 0)

@@ -110,7 +110,7 @@ struct begin {
 static bool is_kept_header(const char *name)
 {
     static const char *const names[] = {"Content-Type", "Content-Encoding", OBJECT_SUM_HEADER,
-                                        OBJECT_TAGS_HEADER};
+                                        OBJECT_TAGS_HEADER, UPLOAD_SUMS_HEADER};
     if (strncasecmp(name, OBJECT_META_PREFIX, strlen(OBJECT_META_PREFIX)) == 0)
         return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -154,6 +154,18 @@ static void begin_in_thread(void *arg)
     log_set_request(NULL);
 }
 
+static int check_sums(const struct http_request *req, struct error *err)
+{
+    const char *text = http_header(req, UPLOAD_SUMS_HEADER);
+    struct s3_sum_kind kind;
+    if (text == NULL || s3_sum_kind_parse(text, &kind))
+        return 0;
+    return error_set(err, E_INVALID,
+                     UPLOAD_SUMS_HEADER ": '%.40s' is not like 'CRC32C COMPOSITE', with "
+                                        "COMPOSITE or FULL_OBJECT",
+                     text);
+}
+
 static void begin_admitted(struct object_call *call)
 {
     struct error err = ERROR_INIT;
@@ -166,6 +178,8 @@ static void begin_admitted(struct object_call *call)
                                      .headers = b->headers.data,
                                      .headers_len = b->headers.len};
     int code = put_check_headers(call, &err);
+    if (code == 0)
+        code = check_sums(call->req, &err);
     if (code == 0)
         code = uploads_run(call->target->uploads, begin_in_thread, b, &err);
     if (code != 0)
@@ -181,11 +195,22 @@ struct complete_call {
     size_t count;
 };
 
+/* The checksum, if the row has one. */
+static int take_sum(json_t *item, const char *path, struct s3_sum_text *out, struct error *err)
+{
+    const char *text = "";
+    int code = json_get_str(item, path, "sum", &text, err);
+    if (code != 0 || *text == '\0' || (s3_sum_text_parse(text, out) && out->is_known))
+        return code;
+    return error_set(err, E_INVALID, "%s.sum: '%.80s' is no checksum of S3", path, text);
+}
+
 static int take_listed(json_t *item, size_t at, struct listed_part *out, struct error *err)
 {
-    static const char *const fields[] = {"part", "tag", NULL};
+    static const char *const fields[] = {"part", "tag", "sum", NULL};
     uint64_t number = 0;
     const char *tag = NULL;
+    struct s3_sum_text sum = {.is_known = false};
     struct checksum_value md5;
     char path[32];
     snprintf(path, sizeof path, "[%zu]", at);
@@ -198,12 +223,16 @@ static int take_listed(json_t *item, size_t at, struct listed_part *out, struct 
         code = json_need_str(item, path, "tag", &tag, err);
     if (code == 0)
         code = checksum_parse(CHECKSUM_MD5, tag, &md5, err);
+    if (code == 0)
+        code = take_sum(item, path, &sum, err);
     if (code == 0 && (number < 1 || number > PARTS_MAX))
         code = error_set(err, E_INVALID, "%s.part: numbers are 1 to %d", path, PARTS_MAX);
     if (code != 0)
         return error_recode(err, E_INVALID, "list of parts");
     out->number = (unsigned)number;
     memcpy(out->md5, md5.bytes, PART_MD5);
+    out->has_sum = sum.is_known;
+    out->sum = sum.value;
     return 0;
 }
 
@@ -251,7 +280,8 @@ static void complete_in_thread(void *arg)
                                           .list = c->list,
                                           .count = c->count,
                                           .headers = h.count > 0 ? h.lines : none,
-                                          .sum = http_header(c->req, OBJECT_SUM_HEADER)};
+                                          .sum = http_header(c->req, OBJECT_SUM_HEADER),
+                                          .kind = http_header(c->req, UPLOAD_SUMS_HEADER)};
     if (upload_complete(&completion, &reply, &err) != 0)
         http_reply_error(c->req, &err);
     else
@@ -363,11 +393,13 @@ const struct http_route upload_routes[] = {
      .begin = post_begin,
      .summary = "Begins an upload in parts, or completes the one that the query names.",
      .query = HTTP_PARAMETERS({"upload", "its id: to complete it"}, FROM_PROXY),
-     .body =
-         "begin: none, with the headers of a PUT; complete: `[{\"part\": N, \"tag\": MD5}]`, with "
-         "`If-Match`, `If-None-Match`, `Dfc-Missing`, `Dfc-Sum`",
+     .body = "begin: none, with the headers of a PUT, `Dfc-Upload-Sums`; complete: `[{\"part\": N, "
+             "\"tag\": "
+             "MD5, \"sum\": TEXT}]`, with "
+             "`If-Match`, `If-None-Match`, `Dfc-Missing`, `Dfc-Sum`, `Dfc-Upload-Sums`",
      .reply =
-         "begin: 201 `{\"upload\"}`; complete: 200 `{\"version\", \"etag\", \"size\", \"tag\"}`",
+         "begin: 201 `{\"upload\"}`; complete: 200 `{\"version\", \"etag\", \"size\", \"tag\", "
+         "\"sum\"}`",
      .errors = "overloaded not_found mountpath_disabled not_ready invalid_part invalid_part_order "
                "part_too_small "
                "precondition_failed checksum_mismatch corrupt no_space quota_exceeded"},
@@ -381,8 +413,8 @@ const struct http_route upload_routes[] = {
      .begin = upload_part_begin,
      .summary = "Stores one part of an upload; one of the same number takes its place.",
      .query = HTTP_PARAMETERS({"upload", "its id"}, {"part", "1 to 10000"}, FROM_PROXY),
-     .body = "the bytes, at most 5 GiB; `Content-MD5`",
-     .reply = "200 `{\"part\", \"tag\", \"size\"}`; `tag` is their MD5",
+     .body = "the bytes, at most 5 GiB; `Content-MD5`, `Dfc-Sum`",
+     .reply = "200 `{\"part\", \"tag\", \"size\", \"sum\"}`; `tag` is their MD5",
      .errors = "not_found mountpath_disabled not_ready too_large corrupt checksum_mismatch "
                "bad_length no_space"},
     {.name = "upload_parts",
@@ -396,8 +428,8 @@ const struct http_route upload_routes[] = {
      .query = HTTP_PARAMETERS({"upload", "its id"}, {"after", "a number: only later ones"},
                               {"limit", "1 to 1000 (default 1000)"}, FROM_PROXY),
      .body = "",
-     .reply = "`{\"parts\": [{\"part\", \"tag\", \"size\", \"time\"}], \"more\"}`; `time` in "
-              "milliseconds since 1970",
+     .reply = "`{\"parts\": [{\"part\", \"tag\", \"size\", \"time\", \"sum\"}], \"more\", "
+              "\"sums\"}`; `time` in milliseconds since 1970",
      .errors = "not_found mountpath_disabled corrupt"},
     {.name = "upload_abort",
      .method = HTTP_DELETE,

@@ -1,11 +1,14 @@
 /* Uploads in parts: docs/design/uploads.md has the calls. */
 #pragma once
 
+#include <jansson.h>
+
 #include "net/http/server.h"
 
 extern const struct http_route upload_routes[];
 extern const struct http_route upload_list_routes[]; /* upload_list.c */
 
+struct part;
 struct upload;
 
 /* begin(req, arg), once this target knows the cluster state by which the sender chose it: a bucket
@@ -22,5 +25,7 @@ int upload_of_request(const struct http_request *req, struct upload **out, struc
 /* A number of the query within [least, most]; `value` without one. */
 int upload_number(const struct http_request *req, const char *name, uint64_t least, uint64_t most,
                   uint64_t *value, struct error *err);
+/* Adds "sum" where the part has a checksum. */
+void upload_put_sum(json_t *doc, const struct part *part);
 /* GET of an upload: its parts. */
 void upload_parts_begin(struct http_request *req);

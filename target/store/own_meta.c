@@ -10,6 +10,7 @@ const struct own_meta own_metas[OWN_METAS_MAX] = {
     {OBJECT_SUM, OBJECT_SUM_HEADER, OBJECT_SUM_HEADER, false},
     {ATTR_TAGS, OBJECT_TAGS_HEADER, OBJECT_TAGS_HEADER, false},
     {ATTR_PARTS, NULL, OBJECT_PARTS_HEADER, false},
+    {ATTR_PART_SUMS, NULL, OBJECT_PART_SUMS_HEADER, false},
     {"entity-cache-control", "Cache-Control", "Cache-Control", true},
     {"entity-content-disposition", "Content-Disposition", "Content-Disposition", true},
     {"entity-content-language", "Content-Language", "Content-Language", true},

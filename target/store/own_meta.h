@@ -9,6 +9,7 @@
  *   entity-tags               Dfc-Tags                    the same
  *   entity-parts              nothing: it completes an    Dfc-Parts
  *                             upload in parts
+ *   entity-part-sums          nothing, in the same way    Dfc-Part-Sums
  *   entity-cache-control, …   Cache-Control, …            the same
  *
  * Pure. */
@@ -18,7 +19,8 @@
 #include <stddef.h>
 
 /* S3's checksum of the bytes: "CRC32C:yZRlqg==".  In a PUT: compute and keep it, and compare it
- * where a value follows the algorithm. */
+ * where a value follows the algorithm.  Of an object that was uploaded in parts it may be one of
+ * the parts' checksums: "CRC32C:yZRlqg==-3" (s3/uploads/object_sum.h). */
 #define OBJECT_SUM_HEADER "Dfc-Sum"
 
 /* Tags: "a=1&b=2", as x-amz-tagging has them (target/format/attr_tags.h). */
@@ -27,6 +29,9 @@
 /* The sizes of the parts of an object that was uploaded in parts: "9999x8388608,1x123". */
 #define OBJECT_PARTS_HEADER "Dfc-Parts"
 
+/* The checksums of these parts: "CRC32C:" and all values in a row, in base64url. */
+#define OBJECT_PART_SUMS_HEADER "Dfc-Part-Sums"
+
 struct own_meta {
     const char *name;
     const char *sent;  /* the header of a PUT; NULL: a client sends none */
@@ -34,7 +39,7 @@ struct own_meta {
     bool is_kept;      /* a PUT's header is kept as it is */
 };
 
-enum { OWN_METAS_MAX = 10 };
+enum { OWN_METAS_MAX = 11 };
 
 /* Ends with a row without a name. */
 extern const struct own_meta own_metas[];

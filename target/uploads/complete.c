@@ -123,19 +123,30 @@ static int feed_parts(void *ctx, ec_take_fn *take, void *take_ctx, struct error 
     return read_all(f->c, f->table, take, take_ctx, err);
 }
 
-static bool is_sum(const char *line)
+static bool is_header(const char *line, const char *name)
 {
-    size_t len = strlen(OBJECT_SUM_HEADER);
-    return strncasecmp(line, OBJECT_SUM_HEADER, len) == 0 && line[len] == ':';
+    size_t len = strlen(name);
+    return strncasecmp(line, name, len) == 0 && line[len] == ':';
 }
 
-static bool has_type(const struct upload_about *about)
+/* Of an upload's headers: the completion has its own checksum, and the kind of those of the parts
+ * is told by the parts. */
+static bool is_passed_on(const struct completion *c, const char *line)
 {
-    for (size_t at = 0; at < about->headers_len; at += strlen(about->headers + at) + 1) {
-        if (strncasecmp(about->headers + at, "Content-Type:", 13) == 0)
-            return true;
-    }
-    return false;
+    return !is_header(line, UPLOAD_SUMS_HEADER) &&
+           !((c->sum != NULL || c->upload->sums.is_composite) &&
+             is_header(line, OBJECT_SUM_HEADER));
+}
+
+static void put_sum_headers(struct header_lines *h, const struct completion *c,
+                            const struct upload_plan *plan)
+{
+    if (c->sum != NULL)
+        header_lines_printf(h, OBJECT_SUM_HEADER ": %s", c->sum);
+    if (*plan->sum != '\0')
+        header_lines_printf(h, UPLOAD_SUM_HEADER ": %s", plan->sum);
+    if (*plan->part_sums != '\0')
+        header_lines_printf(h, UPLOAD_PART_SUMS_HEADER ": %s", plan->part_sums);
 }
 
 static void put_headers(struct header_lines *h, const struct completion *c,
@@ -148,16 +159,15 @@ static void put_headers(struct header_lines *h, const struct completion *c,
         header_lines_printf(h, UPLOAD_PARTS_HEADER ": %s", plan->parts);
     if (in_place)
         header_lines_printf(h, UPLOAD_ID_HEADER ": %s", c->upload->id);
-    if (!has_type(about))
+    if (upload_about_header(about, "Content-Type") == NULL)
         header_lines_add(h, object_type_line(h->arena, NULL));
     for (size_t at = 0; at < about->headers_len; at += strlen(about->headers + at) + 1) {
-        if (c->sum == NULL || !is_sum(about->headers + at))
+        if (is_passed_on(c, about->headers + at))
             header_lines_add(h, about->headers + at);
     }
     for (const char *const *line = c->headers; *line != NULL; line++)
         header_lines_add(h, *line);
-    if (c->sum != NULL)
-        header_lines_printf(h, OBJECT_SUM_HEADER ": %s", c->sum);
+    put_sum_headers(h, c, plan);
 }
 
 struct where {
@@ -223,26 +233,15 @@ static int take_into_sums(void *ctx, const void *data, size_t len, struct error 
     return 0;
 }
 
-/* What the PUT would compute of a body; *sum: what it would be asked for, or NULL. */
-static const char *asked_sum(const struct completion *c)
-{
-    const struct upload_about *about = &c->upload->about;
-    if (c->sum != NULL)
-        return c->sum;
-    for (size_t at = 0; at < about->headers_len; at += strlen(about->headers + at) + 1) {
-        const char *line = about->headers + at;
-        if (is_sum(line))
-            return line + strlen(OBJECT_SUM_HEADER) + 1 + strspn(strchr(line, ':') + 1, " ");
-    }
-    return NULL;
-}
-
+/* As the PUT would compute them of a body. */
 static int sum_up(const struct completion *c, const struct part_table *table, uint64_t size,
                   enum checksum_type type, struct error *err)
 {
     struct upload *u = c->upload;
     struct s3_sum_text asked;
-    const char *text = asked_sum(c);
+    const char *text = c->sum;
+    if (text == NULL && !u->sums.is_composite)
+        text = upload_about_header(&u->about, OBJECT_SUM_HEADER);
     if (text != NULL && !s3_sum_text_parse(text, &asked))
         return error_set(err, E_INVALID, OBJECT_SUM_HEADER ": '%.64s' is no checksum of S3", text);
     struct put_sums sums;
@@ -306,6 +305,7 @@ static int refuse(const struct completion *c, const struct upload_plan *plan, st
         [UPLOAD_ORDER] = {E_PART_ORDER, "its number is not above the one before"},
         [UPLOAD_MISSING] = {E_PART, "it is not stored"},
         [UPLOAD_OTHER_BYTES] = {E_PART, "it is stored with another tag"},
+        [UPLOAD_OTHER_SUM] = {E_PART, "it is stored with another checksum"},
         [UPLOAD_SMALL] = {E_PART_SMALL, "it is below 5 MiB, and not the last"},
     };
     if (plan->verdict == UPLOAD_EMPTY)
@@ -366,7 +366,7 @@ static int reply_of(const struct upload_plan *plan, const struct buf *put, json_
         code = json_get_str(doc, "", "etag", &etag, err);
     if (code != 0)
         return error_recode(err, E_INTERNAL, "the reply of the PUT");
-    *out = upload_reply(version, etag, plan->size, plan->tag);
+    *out = upload_reply(version, etag, plan->size, plan->tag, plan->sum);
     return 0;
 }
 
@@ -392,14 +392,36 @@ static int put_object(const struct completion *c, const struct upload_plan *plan
     return code;
 }
 
+/* What the request says of the whole object, where the parts have checksums. */
+static int check_sum(const struct completion *c, const struct upload_plan *plan, struct error *err)
+{
+    char kind[S3_SUM_KIND_MAX];
+    if (*plan->sum == '\0')
+        return 0;
+    s3_sum_kind_print(&c->upload->sums, kind);
+    if (c->kind != NULL && strcmp(c->kind, kind) != 0)
+        return error_set(err, E_CHECKSUM, "the upload has checksums %s, and the completion %.40s",
+                         kind, c->kind);
+    if (c->sum != NULL && strcmp(c->sum, plan->sum) != 0)
+        return error_set(err, E_CHECKSUM, "the checksum of the parts is %s, not %.80s", plan->sum,
+                         c->sum);
+    return 0;
+}
+
 static int complete_parts(const struct completion *c, const struct part_table *table, bool quiet,
                           bool *is_known, json_t **reply, struct error *err)
 {
-    const struct upload_plan plan = upload_plan_make(table, c->list, c->count);
+    const struct s3_sum_kind *sums = &c->upload->sums;
+    const struct upload_plan plan = upload_plan_make(table, sums, c->list, c->count);
+    struct completion with_sum = *c;
     if (plan.verdict != UPLOAD_COMPLETE)
         return refuse(c, &plan, err);
-    int code = check_old_parts(c, table, err);
-    return code != 0 ? code : put_object(c, &plan, table, quiet, is_known, reply, err);
+    int code = check_sum(c, &plan, err);
+    if (code == 0)
+        code = check_old_parts(c, table, err);
+    if (sums->is_asked)
+        with_sum.sum = sums->is_composite ? NULL : plan.sum;
+    return code != 0 ? code : put_object(&with_sum, &plan, table, quiet, is_known, reply, err);
 }
 
 int upload_complete(const struct completion *c, json_t **reply, struct error *err)

@@ -9,14 +9,19 @@
  * a client's: conditions, quotas, copies, slices, backends.  In place it has `Dfc-Upload: <id>` and
  * no body, and upload_ready() has the file.
  *
+ * Where the parts have checksums, the one of the object is made of theirs.  One of all bytes is
+ * compared by the PUT with the bytes.
+ *
  * A repeated completion gets the first one's reply. */
 #pragma once
 
 #include "target/uploads/upload_plan.h"
 #include "target/uploads/uploads.h"
 
-#define UPLOAD_TAG_HEADER "Dfc-Upload-Tag"     /* of the object: its entity tag in S3 */
-#define UPLOAD_PARTS_HEADER "Dfc-Upload-Parts" /* the sizes of its parts */
+#define UPLOAD_TAG_HEADER "Dfc-Upload-Tag"             /* of the object: its entity tag in S3 */
+#define UPLOAD_PARTS_HEADER "Dfc-Upload-Parts"         /* the sizes of its parts */
+#define UPLOAD_SUM_HEADER "Dfc-Upload-Sum"             /* its checksum in S3 */
+#define UPLOAD_PART_SUMS_HEADER "Dfc-Upload-Part-Sums" /* the checksums of the parts */
 #define UPLOAD_ID_HEADER "Dfc-Upload"
 
 struct completion {
@@ -25,6 +30,7 @@ struct completion {
     size_t count;
     const char *const *headers; /* conditions of the request, and others; NULL-terminated */
     const char *sum;            /* Dfc-Sum of the request, or NULL */
+    const char *kind;           /* UPLOAD_SUMS_HEADER of the request, or NULL */
 };
 
 /* Waits, as long as it takes.  *reply: a new reference.  E_PART_*, E_NOT_FOUND, E_NOT_READY, or

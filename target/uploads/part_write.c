@@ -29,6 +29,8 @@ struct part_write {
     bool is_again;    /* the number had a record … */
     uint64_t log_at;  /* … before this one */
     struct checksum_value expect;
+    struct s3_sum *sum;            /* NULL: the upload's parts have none */
+    struct s3_sum_text expect_sum; /* known, or nothing */
     struct file_md5 *md5;
     int fd;     /* of the side file; else the upload's */
     int dir_fd; /* of the upload, for its sync; or -1 */
@@ -71,7 +73,7 @@ static int reserve_locked(struct part_write *w, struct error *err)
     int code = upload_check_open(u, err);
     if (code != 0)
         return code;
-    if (u->log_bytes >= (uint64_t)PART_RECORDS_MAX * PART_RECORD)
+    if (u->log_bytes >= PART_RECORDS_MAX * (uint64_t)upload_record(u))
         return error_set(err, E_TOO_LARGE,
                          "upload '%s' has got %d parts, with those that were sent again, the most "
                          "that it may: complete it, or begin another one",
@@ -126,6 +128,7 @@ static int file_of(const struct part_write *w)
 static void part_write_free(struct part_write *w)
 {
     file_md5_unref(w->md5);
+    s3_sum_free(w->sum);
     if (w->fd >= 0)
         close(w->fd);
     if (w->dir_fd >= 0)
@@ -170,22 +173,23 @@ static void end(struct part_write *w)
 static int append_locked(struct part_write *w, struct error *err)
 {
     struct upload *u = w->upload;
-    unsigned char record[PART_RECORD];
+    unsigned char record[PART_RECORD_SUM];
+    size_t len = upload_record(u);
     int code = upload_check_open(u, err);
     if (code != 0)
         return code;
     int errnum = fault_errno("upload.record");
     if (errnum != 0)
         return error_errno(err, errnum, "the log of upload '%s'", u->id);
-    part_record_put(&w->part, record);
-    code = file_pwrite_all(u->log_fd, record, sizeof record, u->log_bytes, err);
+    part_record_put(&w->part, len, record);
+    code = file_pwrite_all(u->log_fd, record, len, u->log_bytes, err);
     w->is_recorded = code == 0;
     if (code != 0)
         return code;
     w->is_again = has_bit(u->stored, w->part.number);
     w->log_at = u->log_bytes;
     set_bit(u->stored, w->part.number);
-    u->log_bytes += sizeof record;
+    u->log_bytes += len;
     return 0;
 }
 
@@ -212,7 +216,7 @@ static void remove_replaced(const struct part_write *w)
     _cleanup_free_ char *log = xmalloc(w->log_at + 1);
     if (file_pread_full(w->upload->log_fd, log, w->log_at, 0, NULL) != 0)
         return;
-    uint32_t side = part_log_side(log, w->log_at, w->part.number);
+    uint32_t side = part_log_side(log, w->log_at, upload_record(w->upload), w->part.number);
     if (side != 0)
         remove_side(w, side);
 }
@@ -271,6 +275,22 @@ static void step_done(struct disk_op *op, int result)
         disk_submit_next(w->upload->mp->disk, next_op(w));
 }
 
+static int check_sum(struct part_write *w)
+{
+    struct s3_sum_text got = {.is_known = true};
+    char got_text[S3_SUM_TEXT_MAX], want_text[S3_SUM_TEXT_MAX];
+    if (w->sum == NULL)
+        return 0;
+    s3_sum_final(w->sum, &w->part.sum);
+    w->part.has_sum = true;
+    got.value = w->part.sum;
+    if (!w->expect_sum.is_known || s3_sum_equal(&got.value, &w->expect_sum.value))
+        return 0;
+    return error_set(&w->err, E_CHECKSUM, "the checksum of the %llu bytes is %s, not %s",
+                     (unsigned long long)w->part.size, s3_sum_text_print(&got, got_text),
+                     s3_sum_text_print(&w->expect_sum, want_text));
+}
+
 static int check_whole(struct part_write *w)
 {
     char hex[2 * CHECKSUM_MAX + 1], want[2 * CHECKSUM_MAX + 1];
@@ -285,7 +305,7 @@ static int check_whole(struct part_write *w)
         return code;
     memcpy(w->part.md5, md5.bytes, PART_MD5);
     if (!w->has_expect || checksum_equal(&md5, &w->expect))
-        return 0;
+        return check_sum(w);
     checksum_hex(&w->expect, want);
     return error_set(&w->err, E_CHECKSUM, "the MD5 of the %llu bytes is %s, not %s",
                      (unsigned long long)w->part.size, hex, want);
@@ -330,6 +350,8 @@ int part_write_more(struct part_write *w, const void *data, size_t len, struct e
         return mountpath_failed(mp, error_recode(err, code, "part %u of upload '%s' on '%s'",
                                                  w->part.number, w->upload->id, mp->path));
     file_md5_wrote(w->md5, data, len);
+    if (w->sum != NULL)
+        s3_sum_update(w->sum, data, len);
     w->part.size += len;
     return 0;
 }
@@ -342,6 +364,23 @@ static int check_spec(const struct part_spec *spec, struct error *err)
         return error_set(err, E_INVALID, "part %u: numbers are 1 to %d", spec->number, PARTS_MAX);
     if (spec->size != OBJECT_SIZE_UNKNOWN && spec->size > PART_SIZE_MAX)
         return error_set(err, E_TOO_LARGE, "a part has at most %llu bytes", PART_SIZE_MAX);
+    return 0;
+}
+
+/* Parts have checksums of the upload's algorithm, or none. */
+static int begin_sum(struct part_write *w, const struct s3_sum_text *asked, struct error *err)
+{
+    const struct s3_sum_kind *kind = &w->upload->sums;
+    if (!kind->is_asked)
+        return 0;
+    if (asked != NULL && asked->value.type != kind->type)
+        return error_set(err, E_INVALID,
+                         "a checksum %s of a part of an upload with checksums %s: send none, or "
+                         "one of that algorithm",
+                         s3_sum_algorithm(asked->value.type), s3_sum_algorithm(kind->type));
+    w->sum = s3_sum_new(kind->type);
+    if (asked != NULL)
+        w->expect_sum = *asked;
     return 0;
 }
 
@@ -374,7 +413,9 @@ int part_write_begin(struct upload *u, const struct part_spec *spec, struct part
                              .dir_fd = -1};
     if (spec->expect != NULL)
         w->expect = *spec->expect;
-    code = reserve(w, err);
+    code = begin_sum(w, spec->sum, err);
+    if (code == 0)
+        code = reserve(w, err);
     if (code == 0 && w->side != 0)
         code = open_side(w, err);
     if (code == 0)

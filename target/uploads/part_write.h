@@ -21,13 +21,15 @@ struct part_spec {
     uint64_t size; /* or OBJECT_SIZE_UNKNOWN */
     bool sync;
     const struct checksum_value *expect; /* the MD5 that it must have, or NULL */
-    struct pool *md5;                    /* file_md5.h */
+    const struct s3_sum_text *sum; /* what it must have, where the upload has checksums; or NULL */
+    struct pool *md5;              /* file_md5.h */
 };
 
 /* The part, or NULL and the error. */
 typedef void part_done_fn(void *arg, const struct part *part, const struct error *err);
 
-/* Takes a reference of the upload.  E_INVALID, E_TOO_LARGE, E_NO_SPACE; E_NOT_READY: it is being
+/* Takes a reference of the upload.  E_INVALID: also a checksum of another algorithm than the
+ * upload's.  E_TOO_LARGE, E_NO_SPACE; E_NOT_READY: it is being
  * completed; E_NOT_FOUND: it is over. */
 int part_write_begin(struct upload *u, const struct part_spec *spec, struct part_write **out,
                      struct error *err);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +23,24 @@ void upload_about_clear(struct upload_about *about)
     free(about->object);
     free(about->headers);
     *about = (struct upload_about){.object = NULL};
+}
+
+const char *upload_about_header(const struct upload_about *about, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t at = 0; at < about->headers_len; at += strlen(about->headers + at) + 1) {
+        const char *line = about->headers + at;
+        if (strncasecmp(line, name, len) == 0 && line[len] == ':')
+            return line + len + 1 + strspn(line + len + 1, " ");
+    }
+    return NULL;
+}
+
+void upload_about_sums(const struct upload_about *about, struct s3_sum_kind *out)
+{
+    const char *text = upload_about_header(about, UPLOAD_SUMS_HEADER);
+    if (text == NULL || !s3_sum_kind_parse(text, out))
+        *out = (struct s3_sum_kind){.is_asked = false};
 }
 
 /* A named place of a test, where the disk fails or the target dies. */

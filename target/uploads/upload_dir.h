@@ -12,9 +12,11 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "target/disk/mountpath.h"
 #include "cluster/placement/upload_id.h"
+#include "s3/uploads/sum_kind.h"
 
 struct upload_about {
     uint64_t bucket_id;
@@ -24,6 +26,14 @@ struct upload_about {
 };
 
 void upload_about_clear(struct upload_about *about);
+/* The value of a header that the upload began with; NULL: it has none. */
+const char *upload_about_header(const struct upload_about *about, const char *name);
+
+/* A header of a begin, "CRC32C COMPOSITE": the parts have checksums of this algorithm, and the
+ * object has one of this type. */
+#define UPLOAD_SUMS_HEADER "Dfc-Upload-Sums"
+/* `is_asked` is false where it has no such header. */
+void upload_about_sums(const struct upload_about *about, struct s3_sum_kind *out);
 
 /* On the disk when it returns.  E_NO_SPACE, E_IO: nothing is left. */
 int upload_dir_make(const struct mountpath *mp, const char *id, const struct upload_about *about,

@@ -203,7 +203,7 @@ static int read_log(const struct upload *u, struct part_table *out, struct error
         return error_errno(err, errno, "the log of upload '%s'", u->id);
     _cleanup_free_ char *log = xmalloc((size_t)st.st_size + 1);
     int code = file_pread_full(u->log_fd, log, (size_t)st.st_size, 0, err);
-    return code != 0 ? code : part_log_read(log, (size_t)st.st_size, out, err);
+    return code != 0 ? code : part_log_read(log, (size_t)st.st_size, upload_record(u), out, err);
 }
 
 static int load_parts(struct upload *u, struct error *err)
@@ -256,9 +256,11 @@ static int finish_after_crash(struct upload *u, struct error *err)
     if (code != 0)
         return code;
     const char *tag = attr_meta_find(&attr, ATTR_MD5);
+    const char *sum = u->sums.is_asked ? attr_meta_find(&attr, OBJECT_SUM) : NULL;
     log_info("upload is completed after a crash", lstr("id", u->id), lstr("name", attr.name));
     snprintf(etag, sizeof etag, "\"%s\"", version_format(&attr.version, version));
-    upload_finish(u, upload_reply(version, etag, attr.size, tag != NULL ? tag : ""));
+    upload_finish(
+        u, upload_reply(version, etag, attr.size, tag != NULL ? tag : "", sum != NULL ? sum : ""));
     return 0;
 }
 
@@ -271,6 +273,7 @@ static int load_from(struct upload *u, struct error *err)
         u->state = UPLOAD_OVER;
     if (code != 0 || u->done != NULL)
         return code;
+    upload_about_sums(&u->about, &u->sums);
     code = load_parts(u, err);
     if (code == E_CORRUPT) {
         log_warn("the log of an upload's parts is damaged", lstr("id", u->id), lerr(err));
@@ -414,6 +417,11 @@ void upload_unref(struct upload *u)
         upload_free(u);
 }
 
+size_t upload_record(const struct upload *u)
+{
+    return u->sums.is_asked ? PART_RECORD_SUM : PART_RECORD;
+}
+
 int upload_check_room(struct upload *u, uint64_t bytes, struct error *err)
 {
     return object_check_room(u->all->target->store, u->about.bucket_id, u->about.object, bytes,
@@ -498,11 +506,14 @@ int upload_abort(struct upload *u, struct error *err)
     return code;
 }
 
-json_t *upload_reply(const char *version, const char *etag, uint64_t size, const char *tag)
+json_t *upload_reply(const char *version, const char *etag, uint64_t size, const char *tag,
+                     const char *sum)
 {
     json_t *reply =
         json_pack("{ss sI ss}", "version", version, "size", (json_int_t)size, "tag", tag);
     json_object_set_new(reply, "etag", json_string_escaped(etag));
+    if (*sum != '\0')
+        json_object_set_new(reply, "sum", json_string(sum));
     return reply;
 }
 

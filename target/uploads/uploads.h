@@ -21,6 +21,7 @@
 #include <jansson.h>
 
 #include "s3/sum_text.h"
+#include "s3/uploads/sum_kind.h"
 #include "target/store/object.h"
 #include "target/uploads/part_log.h"
 #include "target/uploads/upload_dir.h"
@@ -41,7 +42,8 @@ struct upload {
     const struct mountpath_set *set; /* holds … */
     struct mountpath *mp;
     struct upload_about about;
-    json_t *done; /* the reply of its completion, or NULL */
+    struct s3_sum_kind sums; /* those of its parts */
+    json_t *done;            /* the reply of its completion, or NULL */
     int body_fd, log_fd;
     pthread_mutex_t lock; /* of what follows */
     enum upload_state state;
@@ -84,6 +86,8 @@ int uploads_get(struct uploads *all, const char *id, uint64_t bucket_id, const c
 struct upload *upload_ref(struct upload *u);
 void upload_unref(struct upload *u);
 DEFINE_CLEANUP(struct upload, upload_unref);
+/* Bytes of each record of its log: part_log.h. */
+size_t upload_record(const struct upload *u);
 /* Is there room for so many bytes more?  E_NO_SPACE. */
 int upload_check_room(struct upload *u, uint64_t bytes, struct error *err);
 /* Its parts, by the log.  E_NOT_FOUND: it is over. */
@@ -108,7 +112,9 @@ int uploads_remove(struct uploads *all, const struct mountpath *mp, const char *
 /* It is completed, and `reply`, which is taken, says so; then its bytes go.  Waits for the disk.
  * The object is there: that the disk does not take this is logged, and no failure. */
 void upload_finish(struct upload *u, json_t *reply);
-/* {"version", "etag", "size", "tag"}: a new reference. */
-json_t *upload_reply(const char *version, const char *etag, uint64_t size, const char *tag);
+/* {"version", "etag", "size", "tag", "sum"}: a new reference.  `sum`: the checksum of the object,
+ * as its metadata has it; "": the upload has none. */
+json_t *upload_reply(const char *version, const char *etag, uint64_t size, const char *tag,
+                     const char *sum);
 
 int upload_not_found(const char *id, struct error *err);
