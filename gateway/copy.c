@@ -50,7 +50,9 @@ struct copy {
     struct native_head get_head, put_head; /* the arena's */
     unsigned hops, running;                /* redirects of the read; calls that have not ended */
     struct target_call_header *found, *stored;
-    const char *tag;       /* of a stored part */
+    const char *tag; /* of a stored part … */
+    bool has_sum;    /* … and its checksum */
+    struct s3_object_sum sum;
     struct error err;      /* the first failure … */
     struct s3_failure why; /* … and what S3 says, where the code has not its word */
 };
@@ -78,8 +80,8 @@ static int64_t stored_ms(const struct copy *c)
 static void reply_copied(struct copy *c)
 {
     _cleanup_buf_ struct buf document = BUF_INIT;
-    struct s3_object_sum sum = {.parts = 0};
-    bool has_sum = native_head_sum(c->stored, &sum.value);
+    struct s3_object_sum sum;
+    bool has_sum = native_head_sum(c->stored, &sum);
     const struct s3_copied copied = {.modified_ms = stored_ms(c),
                                      .etag = native_head_bare_etag(c->stored, c->arena),
                                      .sum = has_sum ? &sum : NULL};
@@ -90,7 +92,8 @@ static void reply_copied(struct copy *c)
 static void reply_copied_part(struct copy *c)
 {
     _cleanup_buf_ struct buf document = BUF_INIT;
-    const struct s3_copied copied = {.modified_ms = stored_ms(c), .etag = c->tag};
+    const struct s3_copied copied = {
+        .modified_ms = stored_ms(c), .etag = c->tag, .sum = c->has_sum ? &c->sum : NULL};
     s3_copied_part_document(&copied, &document);
     gateway_reply_xml(c->req, &document);
 }
@@ -151,7 +154,7 @@ static void write_done(void *arg, struct http_result *result)
     if (target_call_error(result, c->write.url, &err) == E_CHECKSUM)
         error_recode(&err, E_CORRUPT, "the source has not the bytes that were stored");
     if (err.code == 0 && c->part != NULL)
-        (void)upload_reply_tag(&result->body, c->arena, &c->tag, &err);
+        (void)upload_reply_read(&result->body, c->arena, &c->tag, &c->sum, &c->has_sum, &err);
     call_ended(c, &err);
 }
 
@@ -166,13 +169,16 @@ static void add_checksum(struct copy *c)
     native_head_add(&c->put_head, names[1], value);
 }
 
-/* S3's checksum: that of the source, or the one that the request wants. */
+/* S3's checksum: that of the source, or the one that the request wants.  The parts of the source
+ * are none of the copy, which gets a checksum of all bytes. */
 static void add_sum(struct copy *c)
 {
-    struct s3_sum_text sum = {.is_known = native_head_sum(c->found, &sum.value)};
-    if (c->wants_sum && !(sum.is_known && sum.value.type == c->sum_type))
-        sum = (struct s3_sum_text){.value.type = c->sum_type};
-    if (sum.is_known || c->wants_sum)
+    struct s3_object_sum found;
+    bool has_sum = native_head_sum(c->found, &found);
+    struct s3_sum_text sum = {.value.type = c->sum_type};
+    if (has_sum && (!c->wants_sum || found.value.type == c->sum_type))
+        sum = (struct s3_sum_text){.is_known = found.parts == 0, .value = found.value};
+    if (has_sum || c->wants_sum)
         native_head_add_sum(&c->put_head, &sum);
 }
 

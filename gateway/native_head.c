@@ -10,6 +10,7 @@
 #define NATIVE_SUM "Dfc-Sum"
 #define NATIVE_MISSING "Dfc-Missing"
 #define NATIVE_PARTS "Dfc-Parts"
+#define NATIVE_PART_SUMS "Dfc-Part-Sums"
 
 enum { META_BYTES_MAX = 2048, LINES_FIRST = 16 };
 
@@ -244,24 +245,32 @@ void native_head_add_sum(struct native_head *h, const struct s3_sum_text *sum)
     native_head_add(h, NATIVE_SUM, s3_sum_text_print(sum, text));
 }
 
-bool native_head_sum(const struct target_call_header *headers, struct s3_sum_value *out)
+bool native_head_sum(const struct target_call_header *headers, struct s3_object_sum *out)
 {
     const char *text = target_call_header(headers, NATIVE_SUM);
-    struct s3_sum_text sum;
-    bool is_one = text != NULL && s3_sum_text_parse(text, &sum) && sum.is_known;
-    if (is_one)
-        *out = sum.value;
-    return is_one;
+    return text != NULL && s3_object_sum_parse(text, out);
+}
+
+bool native_head_part_sums(const struct target_call_header *headers, struct part_sums *out)
+{
+    const char *text = target_call_header(headers, NATIVE_PART_SUMS);
+    return text != NULL && part_sums_parse(text, out);
+}
+
+bool native_head_wants_sum(const struct gateway_call *call)
+{
+    const char *mode = s3_header(&call->head, "x-amz-checksum-mode");
+    return mode != NULL && strcasecmp(mode, "ENABLED") == 0;
 }
 
 void native_head_reply_sum(struct http_request *req, const struct target_call_header *headers)
 {
-    struct s3_sum_value sum;
-    char text[S3_SUM_BASE64_MAX];
+    struct s3_object_sum sum;
+    char text[S3_OBJECT_SUM_VALUE_MAX];
     if (!native_head_sum(headers, &sum))
         return;
-    http_reply_header(req, s3_sum_header(sum.type), s3_sum_print(&sum, text));
-    http_reply_header(req, "x-amz-checksum-type", "FULL_OBJECT");
+    http_reply_header(req, s3_sum_header(sum.value.type), s3_object_sum_value(&sum, text));
+    http_reply_header(req, "x-amz-checksum-type", s3_object_sum_type(&sum));
 }
 
 /* Sizes of other bytes, which another client of a backend may have stored, are of no use. */

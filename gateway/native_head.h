@@ -12,7 +12,9 @@
 #include "common/arena.h"
 #include "gateway/target_call.h"
 #include "s3/sum_text.h"
+#include "s3/uploads/object_sum.h"
 #include "s3/uploads/part_sizes.h"
+#include "s3/uploads/part_sums.h"
 
 /* "Name: value" lines of a native call. */
 struct native_head {
@@ -52,7 +54,11 @@ const char *native_head_bare_etag(const struct target_call_header *headers, stru
 /* A checksum that the target computes, keeps, and compares if its value is known. */
 void native_head_add_sum(struct native_head *h, const struct s3_sum_text *sum);
 /* The object's checksum.  False: the reply has none. */
-bool native_head_sum(const struct target_call_header *headers, struct s3_sum_value *out);
+bool native_head_sum(const struct target_call_header *headers, struct s3_object_sum *out);
+/* Those of its parts.  False: the reply has none. */
+bool native_head_part_sums(const struct target_call_header *headers, struct part_sums *out);
+/* x-amz-checksum-mode: does the request want the checksum? */
+bool native_head_wants_sum(const struct gateway_call *call);
 /* x-amz-checksum-… and its type; nothing where the reply has none. */
 void native_head_reply_sum(struct http_request *req, const struct target_call_header *headers);
 /* The sizes of the object's parts, which has `length` bytes.  NULL: they are not known. */

@@ -25,13 +25,36 @@ enum s3_error object_part_check(const struct gateway_call *call, struct s3_failu
 
 /* --- the bytes -------------------------------------------------------------------------------- */
 
+/* Of the part; of all of the object where this is its only part. */
+static void reply_sum(struct http_request *req, const struct gateway_call *call,
+                      const struct forward_reply *r, bool has_parts)
+{
+    struct part_sums sums;
+    struct s3_object_sum object;
+    struct s3_sum_value sum;
+    char text[S3_SUM_BASE64_MAX];
+    uint64_t number = 0;
+    (void)number_of(call, &number);
+    if (!native_head_wants_sum(call) || !native_head_sum(r->headers, &object))
+        return;
+    if (!has_parts) {
+        native_head_reply_sum(req, r->headers);
+    } else if (native_head_part_sums(r->headers, &sums) &&
+               part_sums_find(&sums, (unsigned)number, &sum)) {
+        http_reply_header(req, s3_sum_header(sum.type), s3_sum_print(&sum, text));
+        http_reply_header(req, "x-amz-checksum-type", s3_object_sum_type(&object));
+    }
+}
+
 static void reply_head(struct http_request *req, const struct gateway_call *call,
                        const struct forward_reply *r)
 {
     struct part_sizes sizes;
     native_head_reply(req, call, r->headers);
     tags_head_reply_count(req, r->headers);
-    if (native_head_parts(r->headers, forward_reply_total(r), &sizes) != NULL)
+    bool has_parts = native_head_parts(r->headers, forward_reply_total(r), &sizes) != NULL;
+    reply_sum(req, call, r, has_parts);
+    if (has_parts)
         http_reply_header(req, "x-amz-mp-parts-count",
                           arena_printf(http_arena(req), "%u", sizes.count));
 }

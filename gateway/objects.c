@@ -1,7 +1,5 @@
 #include "gateway/objects.h"
 
-#include <strings.h>
-
 #include "gateway/body.h"
 #include "gateway/expiration.h"
 #include "gateway/local.h"
@@ -31,8 +29,7 @@ static void reply_failure(struct http_request *req, const struct forward_reply *
 /* It is that of all bytes. */
 static bool wants_sum(const struct gateway_call *call, const struct forward_reply *r)
 {
-    const char *mode = s3_header(&call->head, "x-amz-checksum-mode");
-    return r->status == 200 && mode != NULL && strcasecmp(mode, "ENABLED") == 0;
+    return r->status == 200 && native_head_wants_sum(call);
 }
 
 static void reply_expiration(struct http_request *req, const struct gateway_call *call,

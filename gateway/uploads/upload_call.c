@@ -21,6 +21,7 @@ struct pending {
     struct upload_call spec; /* of which only done() and arg are there … */
     struct arena *arena;     /* … and what the call is given */
     struct http_call call;
+    const char *old_body;
     unsigned hops;
     struct target_call_header *found;
     const char *watched;        /* the upload of a slow call, or NULL … */
@@ -114,6 +115,13 @@ static bool is_given_up(const struct pending *p)
     return p->watch != NULL && upload_watch_gave_up(p->watch);
 }
 
+static void set_body(struct pending *p, const char *body)
+{
+    p->call.body = body;
+    p->call.body_len = strlen(body);
+    p->call.body_stays = true;
+}
+
 static void start(struct pending *p)
 {
     uint64_t number = http_call_start(gateway_config_of(p->gateway)->client, &p->call, ended, p);
@@ -142,7 +150,12 @@ static void ended(void *arg, struct http_result *result)
         start(p);
         return;
     }
-    (void)target_call_error(result, p->call.url, &err);
+    if (target_call_error(result, p->call.url, &err) == E_INVALID && p->old_body != NULL &&
+        !is_given_up(p)) {
+        set_body(p, steal(p->old_body));
+        start(p);
+        return;
+    }
     if (err.code != 0 && is_given_up(p))
         error_set(&err, E_IN_DOUBT,
                   "the target of the upload does not answer: the object may be complete, or become "
@@ -178,11 +191,10 @@ static void set_call(struct pending *p, struct http_request *req, const struct u
         p->call.stall_timeout_ms = HTTP_NO_STALL_TIMEOUT;
         p->watched = arena_strdup(p->arena, spec->upload);
     }
-    if (spec->body == NULL)
-        return;
-    p->call.body = arena_strdup(p->arena, spec->body);
-    p->call.body_len = strlen(spec->body);
-    p->call.body_stays = true;
+    if (spec->body != NULL)
+        set_body(p, arena_strdup(p->arena, spec->body));
+    if (spec->old_body != NULL)
+        p->old_body = arena_strdup(p->arena, spec->old_body);
 }
 
 int upload_call_start(struct http_request *req, const struct gateway_call *call,

@@ -15,6 +15,7 @@ struct upload_call {
     const char *query;          /* further parameters, escaped: "part=3"; or NULL */
     const char *const *headers; /* "Name: value", NULL-terminated; or NULL */
     const char *body;           /* JSON; or NULL */
+    const char *old_body; /* for a target of an earlier build, which refuses `body`; or NULL */
     bool is_slow; /* no byte may come for long; it begins in the loop's thread (upload_watch.h) */
     /* Once, in the loop of the client.  `text`: the reply's body. */
     void (*done)(void *arg, const struct error *err, const struct buf *text);

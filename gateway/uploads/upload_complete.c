@@ -15,6 +15,7 @@
 #include "io/loop.h"
 #include "s3/uploads/complete_body.h"
 #include "s3/uploads/complete_sum.h"
+#include "s3/uploads/sum_kind.h"
 #include "s3/uploads/upload_reply.h"
 
 /* A part in the document has at most so many bytes. */
@@ -27,6 +28,7 @@ struct completion {
     struct slow_reply *reply;
     const char *bucket, *key, *location;
     const char *upload, *list; /* the native call's */
+    const char *old_list;      /* the same without checksums; NULL: it has none */
     const char *const *headers;
     struct s3_complete_sum sum;
 };
@@ -53,15 +55,12 @@ static void end_with_error(struct completion *c, const struct error *err)
     end(c, &why, &none);
 }
 
-static void end_with_tag(struct completion *c, const char *tag)
+static void end_with_tag(struct completion *c, const char *tag, const struct s3_object_sum *sum)
 {
     _cleanup_buf_ struct buf document = BUF_INIT;
     const struct s3_failure none = {.error = S3_OK};
-    const struct s3_completed completed = {.location = c->location,
-                                           .bucket = c->bucket,
-                                           .key = c->key,
-                                           .etag = tag,
-                                           .sum = c->sum.is_given ? &c->sum.sum : NULL};
+    const struct s3_completed completed = {
+        .location = c->location, .bucket = c->bucket, .key = c->key, .etag = tag, .sum = sum};
     s3_upload_completed_document(&completed, &document);
     end(c, &none, &document);
 }
@@ -71,12 +70,14 @@ static void completed(void *arg, const struct error *failure, const struct buf *
     struct completion *c = arg;
     struct error err = *failure;
     const char *tag = NULL;
+    struct s3_object_sum sum = c->sum.sum; /* which an earlier build does not tell */
+    bool has_sum = false;
     if (err.code == 0)
-        (void)upload_reply_tag(text, c->arena, &tag, &err);
+        (void)upload_reply_read(text, c->arena, &tag, &sum, &has_sum, &err);
     if (err.code != 0)
         end_with_error(c, &err);
     else
-        end_with_tag(c, tag);
+        end_with_tag(c, tag, has_sum || c->sum.is_given ? &sum : NULL);
 }
 
 static void begin(void *arg)
@@ -87,6 +88,7 @@ static void begin(void *arg)
                                      .upload = c->upload,
                                      .headers = c->headers,
                                      .body = c->list,
+                                     .old_body = c->old_list,
                                      .is_slow = true,
                                      .done = completed,
                                      .arg = c};
@@ -98,28 +100,53 @@ static void begin(void *arg)
 /* --- what the request says -------------------------------------------------------------------- */
 
 /* With its quotes or without.  The MD5 is all that a part's tag can be. */
-static enum s3_error put_part(const struct s3_part *part, struct buf *out, struct s3_failure *why)
+static enum s3_error put_part(const struct s3_part *part, bool with_sum, struct buf *out,
+                              struct s3_failure *why)
 {
+    const struct s3_sum_text sum = {.is_known = true, .value = part->sum};
+    char text[S3_SUM_TEXT_MAX];
     const char *tag = part->etag + (*part->etag == '"');
     size_t len = strspn(tag, "0123456789abcdef");
     const char *rest = tag + len + (tag[len] == '"');
     if (len != MD5_DIGITS || *rest != '\0')
         return s3_fail(why, S3_INVALID_PART, "Part %u has not the entity tag %.80s", part->number,
                        part->etag);
-    buf_printf(out, "%s{\"part\":%u,\"tag\":\"%.*s\"}", out->len > 1 ? "," : "", part->number,
+    buf_printf(out, "%s{\"part\":%u,\"tag\":\"%.*s\"", out->len > 1 ? "," : "", part->number,
                MD5_DIGITS, tag);
+    if (with_sum && part->has_sum)
+        buf_printf(out, ",\"sum\":\"%s\"", s3_sum_text_print(&sum, text));
+    buf_putc(out, '}');
     return S3_OK;
 }
 
-static enum s3_error put_list(const struct s3_complete *parts, struct buf *out,
+static bool has_sums(const struct s3_complete *parts)
+{
+    size_t i = 0;
+    while (i < parts->count && !parts->parts[i].has_sum)
+        i++;
+    return i < parts->count;
+}
+
+static enum s3_error put_list(const struct s3_complete *parts, bool with_sums, struct buf *out,
                               struct s3_failure *why)
 {
     enum s3_error e = S3_OK;
     buf_putc(out, '[');
     for (size_t i = 0; i < parts->count && e == S3_OK; i++)
-        e = put_part(&parts->parts[i], out, why);
+        e = put_part(&parts->parts[i], with_sums, out, why);
     buf_putc(out, ']');
     return e;
+}
+
+/* A composite one is that of the list, whose checksums the target compares. */
+static void add_sum(struct native_head *head, const struct s3_object_sum *sum)
+{
+    const struct s3_sum_text whole = {.is_known = true, .value = sum->value};
+    const struct s3_sum_kind kind = {true, sum->value.type, sum->parts > 0};
+    char text[S3_SUM_KIND_MAX];
+    native_head_add(head, NATIVE_UPLOAD_SUMS, s3_sum_kind_print(&kind, text));
+    if (!kind.is_composite)
+        native_head_add_sum(head, &whole);
 }
 
 static void set_headers(struct completion *c)
@@ -128,10 +155,8 @@ static void set_headers(struct completion *c)
     native_head_begin(&head, c->arena);
     native_head_add(&head, "Content-Type", "application/json");
     native_head_conditions_of_write(&head, c->s3);
-    if (c->sum.is_given && c->sum.sum.parts == 0) {
-        const struct s3_sum_text sum = {.is_known = true, .value = c->sum.sum.value};
-        native_head_add_sum(&head, &sum);
-    }
+    if (c->sum.is_given)
+        add_sum(&head, &c->sum.sum);
     c->headers = head.lines;
 }
 
@@ -147,16 +172,20 @@ static void set_names(struct completion *c)
 static enum s3_error read_request(struct completion *c, const char *data, size_t len,
                                   struct s3_failure *why)
 {
-    _cleanup_buf_ struct buf list = BUF_INIT;
+    _cleanup_buf_ struct buf list = BUF_INIT, old = BUF_INIT;
     struct s3_complete parts;
     enum s3_error e = s3_complete_parse(data, len, c->arena, &parts, why);
     if (e == S3_OK)
         e = s3_complete_sum_read(&c->s3->head, &parts, &c->sum, why);
     if (e == S3_OK)
-        e = put_list(&parts, &list, why);
+        e = put_list(&parts, true, &list, why);
+    if (e == S3_OK && has_sums(&parts))
+        e = put_list(&parts, false, &old, why);
     if (e != S3_OK)
         return e;
     c->list = arena_strdup(c->arena, buf_str(&list));
+    if (old.len > 0)
+        c->old_list = arena_strdup(c->arena, buf_str(&old));
     set_names(c);
     set_headers(c);
     return S3_OK;

@@ -8,6 +8,7 @@
 #include "gateway/reply.h"
 #include "gateway/uploads/upload_call.h"
 #include "gateway/uploads/uploads.h"
+#include "s3/sum_text.h"
 #include "s3/uploads/upload_list.h"
 #include "s3/uploads/upload_page.h"
 
@@ -35,6 +36,20 @@ struct parts_listing {
     struct s3_parts_asked asked;
 };
 
+static int read_sum(struct arena *arena, json_t *item, struct s3_listed_part *out,
+                    struct error *err)
+{
+    const char *text = "";
+    struct s3_sum_text sum;
+    int code = json_get_str(item, "", "sum", &text, err);
+    if (code != 0 || !s3_sum_text_parse(text, &sum) || !sum.is_known)
+        return code;
+    struct s3_sum_value *value = arena_alloc(arena, sizeof *value);
+    *value = sum.value;
+    out->sum = value;
+    return 0;
+}
+
 static int read_part(struct arena *arena, json_t *item, struct s3_listed_part *out,
                      struct error *err)
 {
@@ -48,7 +63,7 @@ static int read_part(struct arena *arena, json_t *item, struct s3_listed_part *o
     out->number = (unsigned)number;
     out->modified_ms = (int64_t)time_ms;
     out->etag = arena_strdup(arena, out->etag);
-    return 0;
+    return read_sum(arena, item, out, err);
 }
 
 static int read_parts(struct arena *arena, const struct buf *text, struct s3_parts *out,
@@ -56,9 +71,14 @@ static int read_parts(struct arena *arena, const struct buf *text, struct s3_par
 {
     _cleanup_json_ json_t *doc = NULL;
     json_t *items = NULL;
+    const char *kind = "";
     int code = json_parse(text->data, text->len, &doc, err);
     if (code == 0)
         code = json_get_array(doc, "", "parts", &items, err);
+    if (code == 0)
+        code = json_get_str(doc, "", "sums", &kind, err);
+    if (code != 0 || !s3_sum_kind_parse(kind, &out->kind))
+        out->kind = (struct s3_sum_kind){.is_asked = false};
     struct s3_listed_part *parts = arena_alloc(arena, (json_array_size(items) + 1) * sizeof *parts);
     for (; code == 0 && out->count < json_array_size(items); out->count++)
         code = read_part(arena, json_array_get(items, out->count), &parts[out->count], err);
@@ -82,8 +102,11 @@ static void parts_listed(void *arg, const struct error *failure, const struct bu
         return;
     }
     if (l->asked.max == 0) /* one was asked for, to learn of the upload */
-        list = (struct s3_parts){
-            .bucket = list.bucket, .key = list.key, .initiator = owner, .owner = owner};
+        list = (struct s3_parts){.bucket = list.bucket,
+                                 .key = list.key,
+                                 .initiator = owner,
+                                 .owner = owner,
+                                 .kind = list.kind};
     s3_parts_document(&l->asked, &list, &document);
     gateway_reply_xml(l->req, &document);
 }

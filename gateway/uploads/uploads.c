@@ -32,16 +32,21 @@ enum s3_error upload_part_query(const struct gateway_call *call, struct arena *a
     return S3_OK;
 }
 
-int upload_reply_tag(const struct buf *text, struct arena *arena, const char **out,
-                     struct error *err)
+int upload_reply_read(const struct buf *text, struct arena *arena, const char **tag,
+                      struct s3_object_sum *sum, bool *has_sum, struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
+    const char *sum_text = "";
     int code = json_parse(text->data, text->len, &doc, err);
     if (code == 0)
-        code = json_need_str(doc, "", "tag", out, err);
+        code = json_need_str(doc, "", "tag", tag, err);
     if (code == 0)
-        *out = arena_strdup(arena, *out);
-    return code;
+        code = json_get_str(doc, "", "sum", &sum_text, err);
+    if (code != 0)
+        return code;
+    *tag = arena_strdup(arena, *tag);
+    *has_sum = s3_object_sum_parse(sum_text, sum);
+    return 0;
 }
 
 static void fail(struct http_request *req, const struct error *err)
@@ -92,11 +97,15 @@ static void begun(void *arg, const struct error *failure, const struct buf *text
         reply_begun(a, id);
 }
 
-/* Of the whole object: the target computes it when the parts are put together. */
+/* A target of an earlier build knows only of a checksum of the whole object. */
 static void add_kind(struct native_head *head, const struct s3_sum_kind *kind)
 {
     const struct s3_sum_text sum = {.value.type = kind->type};
-    if (kind->is_asked && !kind->is_composite)
+    char text[S3_SUM_KIND_MAX];
+    if (!kind->is_asked)
+        return;
+    native_head_add(head, NATIVE_UPLOAD_SUMS, s3_sum_kind_print(kind, text));
+    if (!kind->is_composite)
         native_head_add_sum(head, &sum);
 }
 
@@ -122,12 +131,27 @@ void s3_create_upload(struct http_request *req, const struct gateway_call *call)
 
 /* --- UploadPart ------------------------------------------------------------------------------- */
 
-static void reply_sum(struct http_request *req, const struct body *body)
+/* The target's, or that of the request. */
+static void reply_sum(struct http_request *req, const struct body *body,
+                      const struct s3_object_sum *stored)
 {
-    struct s3_sum_text sum;
+    struct s3_sum_text sum = {.is_known = false};
     char text[S3_SUM_BASE64_MAX];
-    if (body_sum(body, &sum))
-        http_reply_header(req, s3_sum_header(sum.value.type), s3_sum_print(&sum.value, text));
+    if (stored != NULL)
+        sum.value = stored->value;
+    else if (!body_sum(body, &sum))
+        return;
+    http_reply_header(req, s3_sum_header(sum.value.type), s3_sum_print(&sum.value, text));
+}
+
+/* The request itself was looked at: what the target does not take is another algorithm. */
+static void fail_part(struct http_request *req, const struct error *err)
+{
+    struct s3_failure why;
+    upload_call_failure(err, &why);
+    if (err->code == E_INVALID)
+        s3_fail(&why, S3_INVALID_REQUEST, "%s", err->message);
+    gateway_fail(req, &why);
 }
 
 static void reply_part(struct http_request *req, const struct gateway_call *call,
@@ -136,14 +160,16 @@ static void reply_part(struct http_request *req, const struct gateway_call *call
     (void)call;
     struct error err = r->err;
     const char *tag;
+    struct s3_object_sum sum;
+    bool has_sum = false;
     if (err.code == 0)
-        (void)upload_reply_tag(&r->text, http_arena(req), &tag, &err);
+        (void)upload_reply_read(&r->text, http_arena(req), &tag, &sum, &has_sum, &err);
     if (err.code != 0) {
-        fail(req, &err);
+        fail_part(req, &err);
         return;
     }
     http_reply_header(req, "ETag", arena_printf(http_arena(req), "\"%s\"", tag));
-    reply_sum(req, r->body);
+    reply_sum(req, r->body, has_sum ? &sum : NULL);
     http_reply_empty(req, 200);
 }
 
@@ -161,6 +187,7 @@ void s3_upload_part(struct http_request *req, const struct gateway_call *call)
     struct native_head head;
     struct s3_failure why;
     struct error err = ERROR_INIT;
+    struct s3_sum_text sum;
     _cleanup_(body_freep)
     struct body *body = NULL;
     _cleanup_buf_ struct buf url = BUF_INIT;
@@ -176,6 +203,8 @@ void s3_upload_part(struct http_request *req, const struct gateway_call *call)
     native_head_begin(&head, http_arena(req));
     if (md5 != NULL)
         native_head_add(&head, "Content-MD5", md5);
+    if (body_sum(body, &sum))
+        native_head_add_sum(&head, &sum);
     const struct forward_plan plan = {
         .method = HTTP_PUT, .headers = head.lines, .body = steal(body), .reply = reply_part};
     forward_to(req, call, &plan, buf_str(&url));
