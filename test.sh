@@ -4,7 +4,7 @@
 #   ./test.sh                  all of it
 #   ./test.sh unit blackbox    these suites only, in build/ (also: sim, sort, tree, powercut, extend)
 #   ./test.sh --fast           before a commit: linters, and unit tests of the folders that changed
-#   ./test.sh --long           what is too long for every day: about 45 minutes on two quiet cores
+#   ./test.sh --long           what is too long for every day: about 65 minutes on two quiet cores
 #
 #   build/         gcc, release               every suite (`tree`: linters and the like, here alone)
 #   build-asan/    gcc, address + undefined   unit, sim, and the black-box tests fit for it

@@ -3,6 +3,7 @@
 
 import json
 
+from large_lib import daemons_stay_small
 from s3_programs import DATA, LARGE, Program, cluster_for, gone, same, stored, write
 from lib import equal, main
 
@@ -56,10 +57,11 @@ def test_a_large_file_goes_in_parts(c):
     c.program.run("copy", "--s3-upload-cutoff", "8M", "--s3-chunk-size", "5M", "large",
                   "dfc:box/large")
     stored(c, "box", "large/file", LARGE)
-    c.program.run("check", "large", "dfc:box/large")
+    c.program.run("check", "--download", "large", "dfc:box/large")
     c.program.run("copyto", "--s3-copy-cutoff", "8M", "--s3-chunk-size", "5M",
                   "dfc:box/large/file", "dfc:box/large/copy")
     stored(c, "box", "large/copy", LARGE)
+    daemons_stay_small(c)
     c.program.run("delete", "dfc:box/large")
     # rclone does not know the length of what it reads from a pipe.
     c.program.run("rcat", "--streaming-upload-cutoff", "1M", "dfc:box/stream", text="x" * 6000000)

@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
 """s3cmd: buckets, files, metadata, copies, sync and deletes."""
 
+import re
+import subprocess
+
+from large_lib import daemons_stay_small
 from s3_programs import LARGE, Program, cluster_for, gone, same, stored, write
-from lib import check, equal, main
+from s3_lib import S3
+from lib import check, equal, main, wait_for
 
 CONFIGURATION = """[default]
 access_key = {access}
@@ -64,6 +69,41 @@ def test_a_large_file_goes_in_parts(c):
     c.program.run("get", "s3://box/large", "large-back")
     same(c, "large-back", LARGE)
     c.program.run("del", "s3://box/large")
+    daemons_stay_small(c)
+
+
+def parts_of_upload(c, bucket, key):
+    """How many parts the one open upload of a bucket has."""
+    root = S3(c, c.root.access, c.root.secret)
+    upload = re.search(b"<UploadId>(.*)</UploadId>",
+                       root.call("GET", "/" + bucket, pairs=[("uploads", "")]).expect(200).body)
+    if not upload:
+        return 0
+    listed = root.call("GET", f"/{bucket}/{key}", pairs=[("uploadId", upload[1].decode())])
+    return listed.expect(200).body.count(b"<PartNumber>")
+
+
+def test_an_upload_is_resumed(c):
+    """s3cmd is killed after a part.  The next one compares MD5 sums, which `--etag md5` gives."""
+    c.create("md5", etag="md5")
+    write(c, "large", LARGE)
+    put = ["put", "large", "s3://md5/large", "--multipart-chunk-size-mb=5"]
+    slowly = f"--limit-rate={max(2, len(LARGE) >> 26)}m"  # bytes a second: it does not end by itself
+    with subprocess.Popen(["s3cmd", *put, slowly], cwd=c.directory, env=c.program.environment,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        try:
+            wait_for(lambda: parts_of_upload(c, "md5", "large") > 0, "a part")
+        finally:
+            first.kill()
+    began = parts_of_upload(c, "md5", "large")
+    check(0 < began < len(LARGE) / (5 << 20), f"{began} parts before the end")
+    printed = c.program.run(*put, "--continue-put", "--progress")
+    for part in range(1, began + 2):
+        equal(f"[part {part} of" in printed, part > began, f"part {part} is sent")
+    stored(c, "md5", "large", LARGE)
+    equal(parts_of_upload(c, "md5", "large"), 0, "an open upload")
+    c.program.run("del", "s3://md5/large")
+    c.program.run("rb", "s3://md5")
 
 
 def test_a_sync(c):

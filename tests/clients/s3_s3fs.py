@@ -5,6 +5,7 @@ import atexit
 import os
 import subprocess
 
+from large_lib import daemons_stay_small
 from s3_programs import DATA, LARGE, Program, cluster_for, gone, path_of, stored
 from lib import check, equal, main, skip, wait_for
 
@@ -66,6 +67,7 @@ def test_a_large_file_goes_in_parts(c):
     os.rename(file_of(c, "large"), file_of(c, "renamed"))
     stored(c, "box", "renamed", changed)
     os.remove(file_of(c, "renamed"))
+    daemons_stay_small(c)
 
 
 def test_a_rename_keeps_the_bytes(c):

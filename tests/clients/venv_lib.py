@@ -5,6 +5,8 @@
 
     run_with("pyarrow", ("pyarrow==26.0.1",), GuardedCluster, targets=2)   # main() in such a Python
 
+    run_beside("torch", "s3torchconnector", …)   # as run_with(), where a Python has torch
+
 DFC_TORCH_PYTHON names a Python that is taken if it has the module."""
 
 import contextlib
@@ -79,3 +81,24 @@ def run_with(module, packages, make, **shape):
         main(make, **shape)
     with python_with(module, packages) as python:
         sys.exit(subprocess.run([python, *sys.argv], check=False).returncode)
+
+
+def run_beside(heavy, module, packages, make, **shape):
+    """As run_with(), for packages that need a heavy module: a Python must have it.  The packages
+    are installed beside it, without what they need."""
+    if imports(sys.executable, module):
+        main(make, **shape)
+    known = [p for p in (os.environ.get("DFC_TORCH_PYTHON"), sys.executable) if p]
+    python = next((p for p in known if imports(p, heavy)), None)
+    if python is None:
+        skip(f"no {heavy} here: DFC_TORCH_PYTHON names a Python that has it")
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ)
+        if not imports(python, module):
+            new = empty(os.path.join(folder, "pip"))
+            why = pip(new, "--python", python, "install", "-q", "--retries", "1", "--timeout", "30",
+                      "--no-deps", "--target", os.path.join(folder, "beside"), *packages)
+            if why:
+                skip(f"{' '.join(packages)} cannot be installed: {why}")
+            environment["PYTHONPATH"] = os.path.join(folder, "beside")
+        sys.exit(subprocess.run([python, *sys.argv], env=environment, check=False).returncode)
