@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """S3 requests against native ones: at the target that leads the objects, and through a proxy that
-forwards them; PUT with etag md5 against fast; the memory of 256 streams.  One target, interleaved.
+forwards them; PUT with etag md5 against fast; uploads in parts against one PUT; the memory of 256
+streams.  One target, interleaved.
 See README.md for what each figure means."""
 
 import socket
@@ -8,6 +9,7 @@ import sys
 import urllib.parse
 
 import benchlib
+import s3_parts
 from benchlib import KIB, MIB, load, log
 from peers import Cluster
 
@@ -22,6 +24,7 @@ ROWS = [
 CPU_LIMIT = 2.5  # of native's CPU a request, both nodes together
 OBJECTS = 8
 MD5 = ("PUT 16 MiB, md5 / fast", 16 * MIB, 32, 0.6)
+PARTS = ("upload of 16 parts of 16 MiB", 16)
 STREAMS = 256
 UNSIGNED = "x-amz-content-sha256: UNSIGNED-PAYLOAD"
 SIDES = ("native", "local", "forwarded")
@@ -100,6 +103,30 @@ class Bench:
         log(f"{name}: {row['md5']['requests_ratio']['median']} of the requests/s")
         return row
 
+    def parts(self, name, parts):
+        """The base is one PUT of the same bytes; `native`: native calls for the parts."""
+        ways = {"one": (s3_parts.one_put, self.cluster.url),
+                "native": (s3_parts.native, self.cluster.url),
+                "local": (s3_parts.by_s3, self.cluster.url),
+                "forwarded": (s3_parts.by_s3, self.cluster.proxy["url"])}
+        parts = 2 if self.args.quick else parts
+
+        def run(send, url):
+            bucket = self.place()
+            result = s3_parts.measure(self.cluster, send, url, bucket, parts,
+                                      self.args.connections)
+            self.cluster.remove_place(bucket)
+            return result
+
+        results = self.interleave({w: lambda how=how: run(*how) for w, how in ways.items()})
+        row = {"name": name, "size": parts * len(s3_parts.PART), "one": summary(results["one"])}
+        for way in ("native", *SIDES[1:]):
+            row[way] = {**summary(results[way]), **compare(results[way], results["one"]),
+                        "floor": None}
+        log(f"{name}: forwarded {row['forwarded']['mb_per_s']} MB/s, native "
+            f"{row['native']['mb_per_s']}, one PUT {row['one']['mb_per_s']}")
+        return row
+
     def memory(self):
         """What the nodes grow by while clients of forwarded GETs read nothing but the head."""
         bucket = self.place()
@@ -137,7 +164,7 @@ def column(results, field):
 
 def summary(results):
     return {"mb_per_s": round(benchlib.median(column(results, "mb_per_s")), 1),
-            "requests_per_s": round(benchlib.median(column(results, "requests_per_s")), 1),
+            "requests_per_s": round(benchlib.median(column(results, "requests_per_s")), 2),
             "cpu_us_per_request":
                 round(benchlib.median(column(results, "server_cpu_us_per_request")), 1)}
 
@@ -152,11 +179,12 @@ def compare(of, to):
 def show(rows):
     lines = []
     for row in rows:
-        for side in ("local", "forwarded", "md5"):
-            if side not in row:
+        base = next((row[b] for b in ("one", "fast", "native") if b in row), None)
+        for side in ("native", "local", "forwarded", "md5"):
+            if side not in row or row[side] is base:
                 continue
             ratio, cpu = row[side]["requests_ratio"], row[side]["cpu_ratio"]
-            lines.append([row["name"], side, row.get("native", row.get("fast"))["requests_per_s"],
+            lines.append([row["name"], side, base["requests_per_s"],
                           row[side]["requests_per_s"], ratio["median"],
                           f"{ratio['min']}-{ratio['max']}", row[side]["floor"],
                           row[side]["cpu_us_per_request"], cpu["median"],
@@ -177,6 +205,8 @@ def main():
         rows = [bench.row(*spec) for spec in ROWS if args.only in spec[0]]
         if args.only in MD5[0]:
             rows.append(bench.md5(*MD5))
+        if args.only in PARTS[0]:
+            rows.append(bench.parts(*PARTS))
         if args.only in "memory":
             rows.append(bench.memory())
     document["settings"] = {"connections": args.connections, "rounds": args.rounds,
