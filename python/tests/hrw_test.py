@@ -30,6 +30,14 @@ class HrwTest(unittest.TestCase):
             nodes = [(_hrw.mix(_hrw.seed(name)), weight) for name, weight in row["nodes"]]
             self.assertEqual(_hrw.rank(int(row["key"], 16), nodes, len(row["rank"])), row["rank"])
 
+    def test_the_first_where_weights_are_alike(self):
+        draw = random.Random(6)
+        for _ in range(300):
+            seeds = [draw.getrandbits(64) for _ in range(draw.randrange(1, 9))]
+            seeds += seeds[:draw.randrange(2)]  # of two that are the same, the first
+            key = draw.getrandbits(64)
+            self.assertEqual([_hrw.first(key, seeds)], _hrw.rank(key, [(s, 7) for s in seeds], 1))
+
     def test_scores_that_floats_cannot_tell_apart(self):
         """Hashes that follow one another, and weights nearly alike: the integers decide."""
         draw = random.Random(5)

@@ -80,6 +80,41 @@ class WireTest(unittest.TestCase):
                 head, body, reusable = exchange(reply[:at], reply[at:])
                 self.assertEqual((head.status, body, reusable), (200, b"hello", True), at)
 
+    def test_a_small_get_cut_at_every_byte(self):
+        """Whole, with its checksum, however it comes; broken where it ends too early."""
+        for sum_, want in ((b"", b""), (b"DFC-Checksum-Value: ab\r\n", b""),
+                           (b"Dfc-Checksum-Type: xxh3\r\ndfc-checksum-value:  ab \r\n", b"ab")):
+            reply = PLAIN.replace(b"ETag: \"1\"\r\n", sum_)
+            for at in range(len(reply) + 1):
+                with served(reply[:at], reply[at:]) as connection:
+                    found = connection.get(b"x", 5)
+                    if isinstance(found, tuple):
+                        self.assertEqual(found, (b"hello", want))
+                    else:  # the head came in two pieces
+                        self.assertEqual((found.status, connection.read()), (200, b"hello"))
+                    self.assertTrue(connection.reusable)
+            for at in range(len(reply)):
+                with served(reply[:at]) as connection, self.assertRaises(Broken, msg=at):
+                    connection.get(b"x", 5)
+                    connection.read()
+
+    def test_a_get_whose_reply_is_not_small_and_plain(self):
+        """It is there to be read, by the rules of any reply."""
+        for reply, most in ((PLAIN, 4), (CHUNKS, 9), (PLAIN.replace(b"200", b"203"), 9),
+                            (PLAIN.replace(b"ETag: \"1\"", b"CONNECTION: Close"), 9)):
+            with served(reply) as connection:
+                found = connection.get(b"x", most)
+                self.assertEqual(connection.read(), b"hello")
+                self.assertEqual((found.status, connection.reusable),
+                                 (int(reply[9:12]), b"CONN" not in reply))
+        for reply in (PLAIN.replace(b"Content-Length: 5", b"Content-Length: 5\r\nContent-length: 4"),
+                      PLAIN.replace(b": 5", b": +5"), PLAIN.replace(b"HTTP/1.1", b"HTTP/1.0")):
+            with served(reply) as connection, self.assertRaises(Broken, msg=reply):
+                connection.get(b"x", 9)
+        with served(PLAIN + b"more") as connection:
+            connection.get(b"x", 9)
+            self.assertFalse(connection.reusable)
+
     def test_a_reply_that_ends_too_early(self):
         for reply in (PLAIN, CHUNKS):
             for at in range(len(reply)):

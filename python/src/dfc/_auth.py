@@ -39,6 +39,12 @@ class Identity:
         """In a child: the thread that held it is not there."""
         self._lock = threading.Lock()
 
+    def at_hand(self) -> Tuple[bool, Optional[str]]:
+        """Whether token() would ask nobody, and what it would say."""
+        if self._access is None or self._secret is None:
+            return True, self._token
+        return self._token is not None and time.monotonic() < self._renew_at, self._token
+
     def token(self, login: Login) -> Optional[str]:
         """None: the client has no identity."""
         if self._access is None or self._secret is None:

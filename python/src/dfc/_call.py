@@ -16,15 +16,15 @@ import random
 import re
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, Optional, Tuple, Type
+from typing import Any, Dict, Iterator, Optional, Tuple, Type, Union
 from urllib.parse import quote, urljoin, urlsplit
 
 from . import _retry, _wire
 from ._auth import Identity
 from ._body import Body, Memory
 from ._config import Origin
-from ._map import Map
-from ._pool import Pool
+from ._map import Map, Place
+from ._pool import KEPT_MAX, Pool
 from ._retry import Outcome
 from .errors import Error, Invalid, Timeout, Unreachable, of_reply
 
@@ -33,6 +33,8 @@ REDIRECTS_MAX = 5
 UNANNOUNCED_MAX = 16 << 10
 #: For so long a target that could not be reached is not tried again: an endpoint streams.
 RELAY_SECONDS = 300.0
+#: A body up to this is read in one piece; a longer one by a reader, which can go on in its midst.
+WHOLE_MAX = 1 << 20
 _chance = random.SystemRandom()  # forked processes do not draw the same
 
 
@@ -107,7 +109,7 @@ class Reply:
             self._pool.give(self._origin, connection)
 
 
-class _Failed(Exception):
+class Failed(Exception):
     """A try that may be followed by another."""
 
     def __init__(self, error: Error, outcome: Outcome, retry_after: float = 0.0,
@@ -135,19 +137,20 @@ class Caller:
 
     # --- a call ---
 
-    def call(self, request: Request, retry: Optional[_retry.Retry] = None) -> Reply:
+    def call(self, request: Request, retry: Optional[_retry.Retry] = None,
+             failed: Optional[Failed] = None) -> Reply:
         """The reply of a success.  `retry` goes on counting where a caller makes several calls for
-        one purpose."""
+        one purpose; `failed` is a try that was made before."""
         retry = retry or _retry.Retry(self.policy, time.monotonic())
         request_id = _request_id()
-        tried = 0
+        tried = 0 if failed is None else self._pause(request, failed, retry, 0)
         while True:
             try:
                 return self._try(request, request_id, (self._current + tried) % len(self.endpoints))
-            except _Failed as failed:
+            except Failed as failed:
                 tried = self._pause(request, failed, retry, tried)
 
-    def _pause(self, request: Request, failed: _Failed, retry: _retry.Retry, tried: int) -> int:
+    def _pause(self, request: Request, failed: Failed, retry: _retry.Retry, tried: int) -> int:
         """Waits before the next try, or raises.  How many endpoints of this round were tried."""
         if failed.target is not None:
             self._relayed[failed.target] = time.monotonic() + RELAY_SECONDS
@@ -162,6 +165,61 @@ class Caller:
             raise failed.error from None
         time.sleep(wait)
         return tried + 1 if other and failed.target is None else 0
+
+    def get(self, bucket: str, name: str,
+            path: str) -> Union[Tuple[bytes, bytes], Reply, Failed, None]:
+        """One try to read a whole object over a kept connection: bytes and their xxh3 (or b""), or a
+        reply whose body is still to be read.  Everything out of the ordinary is left to call(): a
+        failure is for its count, None is for it to begin.  Raises what is final."""
+        place = self.map.place(bucket, name) if self.map is not None else None
+        if place is None or (self._relayed and place.origin in self._relayed) or \
+                self.endpoints[0].tls and not place.origin.tls:
+            return None
+        if not place.tail:
+            self._prepare(place)
+        known, token = self._identity.at_hand()
+        if not known or not place.kept:
+            return None
+        try:
+            connection = place.kept.pop()
+        except IndexError:
+            return None  # another thread was faster
+        proof = "" if token is None else f"Authorization: Bearer {token}\r\n"
+        request = f"GET {path}{place.tail}{proof}\r\n".encode()
+        try:
+            found = connection.get(request, WHOLE_MAX)
+        except _wire.Broken as e:
+            connection.close()
+            return Failed(Timeout(f"{place.origin}: {e}", code="timeout"),
+                          Outcome.BROKEN) if e.silent else None
+        except BaseException:
+            connection.close()
+            raise
+        if isinstance(found, tuple):
+            if connection.reusable and len(place.kept) < KEPT_MAX:
+                place.kept.append(connection)
+            else:
+                connection.close()
+            return found
+        return self._unusual(Reply(self._pool, place.origin, connection, found), place)
+
+    def _unusual(self, reply: Reply, place: Place) -> Union[Reply, Failed, None]:
+        if reply.status < 300:
+            return reply
+        if reply.status in (307, 308, 401):
+            if reply.status != 401 and self.map is not None:
+                self.map.is_old()
+            reply.close()
+            return None
+        failed = self._judge(reply, place.origin)
+        if isinstance(failed, Failed):
+            return failed
+        raise failed
+
+    def _prepare(self, place: Place) -> None:
+        place.kept = self._pool.idle(place.origin)
+        place.tail = (f"?{place.query} HTTP/1.1\r\nHost: {place.origin.authority}\r\n"
+                      f"User-Agent: {self._agent}\r\n")
 
     # --- one try ---
 
@@ -221,8 +279,8 @@ class Caller:
             try:
                 connection = self._pool.take(origin, fresh)
             except _wire.Broken as e:
-                raise _Failed(Unreachable(str(e)), Outcome.UNSENT,
-                              target=origin if at_target else None) from e
+                raise Failed(Unreachable(str(e)), Outcome.UNSENT,
+                             target=origin if at_target else None) from e
             used = connection.used > 0
             try:
                 head = self._send(connection, request, request_id, origin, target, token)
@@ -235,8 +293,8 @@ class Caller:
                     continue
                 kind: Type[Error] = Timeout if e.silent else Unreachable
                 code = "timeout" if e.silent else "network_error"
-                raise _Failed(kind(f"{origin}: {e}", code=code),
-                              Outcome.BROKEN if e.sent else Outcome.UNSENT) from e
+                raise Failed(kind(f"{origin}: {e}", code=code),
+                             Outcome.BROKEN if e.sent else Outcome.UNSENT) from e
             except BaseException:
                 connection.close()
                 raise
@@ -290,7 +348,7 @@ class Caller:
         if outcome is Outcome.NEVER:
             return error
         after = get("retry-after", "")
-        return _Failed(error, outcome, float(after) if after.isdigit() else 0.0)
+        return Failed(error, outcome, float(after) if after.isdigit() else 0.0)
 
     # --- the token ---
 

@@ -53,6 +53,20 @@ def rank(name: int, nodes: Sequence[Tuple[int, int]], count: int) -> List[int]:
     return _rank_by_score(hashes, count)
 
 
+def first(name: int, seeds: Sequence[int]) -> int:
+    """The index that rank() has first, where all weights are the same.  mix() stands here once more,
+    since a call of it costs as much as what it does."""
+    best, found = -1, 0
+    for i, x in enumerate(seeds):
+        x ^= name
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
+        x ^= x >> 31
+        if x > best:
+            best, found = x, i
+    return found
+
+
 def _score(h: int, weight: int) -> float:
     """weight / -log2(u) for u = (h + 1/2) / 2^64, near 1 by how much is missing to it."""
     if h < 1 << 63:

@@ -13,6 +13,7 @@ from typing import Callable, Dict, List, Optional, Tuple
 
 from . import _hrw
 from ._config import Origin
+from ._wire import Connection
 from .errors import Error, Timeout, Unreachable
 
 LIFE_SECONDS = 60.0
@@ -23,15 +24,22 @@ FETCH_SECONDS = 5.0  #: one thread fetches; for so long the others go on with th
 Documents = Tuple[Dict[str, object], Dict[str, object]]
 
 
-@dataclass(frozen=True)
 class Place:
-    origin: Origin
-    query: str  #: tells the target by which map it was chosen
+    """A target, by one map of one bucket: all its objects there have this same place."""
+
+    __slots__ = ("origin", "query", "tail", "kept")
+
+    def __init__(self, origin: Origin, query: str) -> None:
+        self.origin = origin
+        self.query = query  #: tells the target by which map it was chosen
+        # What a caller knows of it, once it called there: it is slow to find anew for each call.
+        self.tail = ""  #: of a GET's head, behind the name
+        self.kept: List[Connection] = []  #: the pool's list of connections to it
 
 
 @dataclass(frozen=True)
 class _Node:
-    origin: Origin
+    place: Place
     good: bool  #: active, and it has all that was acknowledged
 
 
@@ -42,21 +50,26 @@ class Layout:
         nodes = [n for n in _list(cluster["nodes"])
                  if n["role"] == "target" and n["state"] in ("active", "unreachable")]
         props = bucket["props"]
-        self._query = f"dfcb={bucket['id']}&dfcv={cluster['term']}.{cluster['version']}"
+        query = f"dfcb={bucket['id']}&dfcv={cluster['term']}.{cluster['version']}"
         self._scope = int(str(bucket["id"]))
-        self._copies = int(props.get("copies", 1)) if isinstance(props, dict) else 1
-        self._sliced = isinstance(props, dict) and "ec" in props
+        copies = int(props.get("copies", 1)) if isinstance(props, dict) else 1
+        sliced = isinstance(props, dict) and "ec" in props
+        self._count = 1 if sliced else copies  # of the best targets, any of which serves
         self._seeds = [(_hrw.mix(_hrw.seed(str(n["id"]))), int(str(n["weight"]))) for n in nodes]
-        self._nodes = [_Node(Origin.of(str(n["public_url"])), n["state"] == "active" and
-                             not n.get("lag") and not n.get("absent")) for n in nodes]
+        self._nodes = [_Node(Place(Origin.of(str(n["public_url"])), query), n["state"] == "active"
+                             and not n.get("lag") and not n.get("absent")) for n in nodes]
+        alike = self._count == 1 and len({weight for _, weight in self._seeds}) == 1 and \
+            self._seeds[0][1] > 0
+        self._alike = [mixed for mixed, _ in self._seeds] if alike else []
 
     def place(self, name: str) -> Optional[Place]:
         """None: it is not clear who leads the object."""
-        count = 1 if self._sliced else self._copies
-        best = _hrw.rank(_hrw.key(self._scope, name.encode()), self._seeds, count)
+        key = _hrw.key(self._scope, name.encode())
+        best = [_hrw.first(key, self._alike)] if self._alike else \
+            _hrw.rank(key, self._seeds, self._count)
         for at in best:
             if self._nodes[at].good:
-                return Place(self._nodes[at].origin, self._query)
+                return self._nodes[at].place
         return None
 
 

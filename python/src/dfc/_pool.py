@@ -30,24 +30,27 @@ class Pool:
         """A kept one, or one that is new.  Raises _wire.Broken."""
         if not fresh:
             try:
-                return self._idle[origin].pop()
-            except (KeyError, IndexError):
+                return self.idle(origin).pop()
+            except IndexError:
                 pass
         return Connection((origin.host, origin.port), self._tls if origin.tls else None,
                           self._connect, self._silence)
 
+    def idle(self, origin: Origin) -> List[Connection]:
+        """The kept ones to a node: the same list as long as the pool lives."""
+        return self._idle.setdefault(origin, [])
+
     def give(self, origin: Origin, connection: Connection) -> None:
-        idle = self._idle.setdefault(origin, [])
+        idle = self.idle(origin)
         if connection.reusable and len(idle) < KEPT_MAX:
             idle.append(connection)
         else:
             connection.close()
 
     def close(self) -> None:
-        idle, self._idle = self._idle, {}
-        for connections in idle.values():
-            for connection in connections:
-                connection.close()
+        for connections in list(self._idle.values()):
+            while connections:
+                connections.pop().close()
 
 
 _pools: "weakref.WeakSet[Pool]" = weakref.WeakSet()

@@ -114,6 +114,10 @@ class Client:
     def call(self, request: Request, retry: Optional[_retry.Retry] = None) -> Reply:
         return self._caller.call(request, retry)
 
+    @property
+    def caller(self) -> Caller:
+        return self._caller
+
     def get_json(self, path: str, query: Optional[Dict[str, str]] = None) -> Dict[str, Any]:
         return read_json(self.call(Request("GET", path, query=query or {})))
 

@@ -74,12 +74,15 @@ class Reader(io.RawIOBase):
     """The bytes of one version of an object, in order.  What breaks off goes on behind the last
     byte that came.  A whole object is compared with its checksum at its end."""
 
-    def __init__(self, begin: Begin, policy: _retry.Policy, verify: bool) -> None:
+    def __init__(self, begin: Begin, policy: _retry.Policy, verify: bool,
+                 reply: Optional[Reply] = None) -> None:
+        """`reply`: the first one, where there is one already."""
         super().__init__()
         self._begin = begin
         self._retry = _retry.Retry(policy, time.monotonic())
-        self._reply: Optional[Reply] = None
-        reply = self._reply = begin(0, "", self._retry)
+        self._reply: Optional[Reply] = reply
+        if reply is None:
+            reply = self._reply = begin(0, "", self._retry)
         self._headers = reply.headers
         self.size = size_of(reply)  #: of the whole object, also where a part is read
         self._end = int(reply.headers.get("content-length", self.size))  # bytes of this read
@@ -172,7 +175,11 @@ class Reader(io.RawIOBase):
 
     def _check_end(self) -> None:
         if self._at == self._end and self._digest is not None:
-            stored = self._headers.get("dfc-checksum-value", "")
-            if self._digest.hexdigest() != stored:
-                raise Corrupt(f"the bytes have the checksum {self._digest.hexdigest()}, "
-                              f"the object has {stored}", code="checksum_mismatch")
+            compare(self._digest.hexdigest(), self._headers.get("dfc-checksum-value", ""))
+
+
+def compare(came: str, stored: str) -> None:
+    """Checksums of the bytes that came, and of the object."""
+    if came != stored:
+        raise Corrupt(f"the bytes have the checksum {came}, the object has {stored}",
+                      code="checksum_mismatch")
