@@ -3,18 +3,22 @@
 
 import collections
 import gzip
+import importlib
 import io
 import json
 import os
 import random
 import signal
+import sys
 import tarfile
 import threading
 import time
 import unittest
+from unittest import mock
 
 import frame  # noqa: F401
 import dfc
+from dfc import _tar
 from dfc.shards import ShardReader, expand, merge, read_index, samples
 
 COUNTS = (3, 0, 1, 5, 4, 2, 6, 1, 3, 2, 4, 5)  # samples of each shard
@@ -101,11 +105,75 @@ class ShardsTest(unittest.TestCase):
         for text in (whole[:5000], b"no archive" * 100, cut, gzip.compress(cut)):
             with self.assertRaisesRegex(dfc.Corrupt, "the shard 's'"):
                 list(samples(io.BytesIO(text), "s"))
-        with self.assertRaisesRegex(dfc.Invalid, "gzip, bzip2 or xz"):
-            list(samples(io.BytesIO(b"(\xb5/\xfd" * 300), "s.tar.zst"))
+        with mock.patch.dict(sys.modules, {"zstandard": None, "lz4.frame": None}):
+            for magic, package in ((b"(\xb5/\xfd", "zstandard"), (b"\x04\"M\x18", "lz4")):
+                with self.assertRaisesRegex(dfc.Invalid, f"shard 's'.*pip install {package}"):
+                    list(samples(io.BytesIO(magic * 300), "s"))
+        with self.assertRaisesRegex(dfc.Invalid, "it is a zip"):
+            list(samples(io.BytesIO(b"PK\x03\x04" * 300), "s"))
         self.bucket.objects["s03.tar"] = whole[:5000]
         with self.assertRaisesRegex(dfc.Corrupt, "s03.tar"):
             keys(self.reader())
+
+    def test_forms_of_tar(self):
+        """As tarfile reads them: names of all lengths, and members that are no files."""
+        sizes = (0, 1, 511, 512, 513, 5000)
+        for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+            out = io.BytesIO()
+            with tarfile.open(fileobj=out, mode="w", format=form,
+                              pax_headers={"comment": "all"}) as archive:
+                for kind in (tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE):
+                    info = tarfile.TarInfo("other.txt")
+                    info.type, info.linkname = kind, "long/" * 19 + "x"
+                    archive.addfile(info)
+                for size in sizes:
+                    info = tarfile.TarInfo("d/" * 70 + "\u00e9" * 40 + f"{size}.bin")
+                    info.size = size
+                    archive.addfile(info, io.BytesIO(b"z" * size))
+            text = out.getvalue()
+            with tarfile.open(fileobj=io.BytesIO(text)) as archive:
+                want = [(m.name, m.size) for m in archive if m.isfile()]
+            found = list(_tar.files(io.BytesIO(text)))
+            self.assertEqual([(name, len(data)) for name, data in found], want)
+            self.assertEqual([len(data) for _, data in found], list(sizes))
+
+    def test_what_is_refused(self):
+        block = bytearray(tar([("a.jpg", b"x")])[:512])
+        for kind, error in ((b"S", dfc.Invalid), (b"g", dfc.Corrupt)):
+            block[156:157] = kind
+            block[124:136] = b"77777777777\0" if kind == b"g" else b"00000000000\0"
+            block[148:156] = b"%06o\0 " % (sum(block) - sum(block[148:156]) + 256)
+            with self.assertRaisesRegex(error, "shard 's'"):
+                list(samples(io.BytesIO(block + bytes(9999)), "s"))
+
+    def test_an_error_of_the_stream_is_told_as_it_is(self):
+        class Bad(io.BytesIO):
+            def read(self, *args):
+                if self.tell() > 600:
+                    raise dfc.Unreachable("no node")
+                return super().read(*args)
+
+        data = random.Random(3).randbytes(9000)
+        for mode in ("w", "w:gz", "w:bz2", "w:xz"):
+            with self.assertRaises(dfc.Unreachable):
+                list(samples(Bad(tar([("a.bin", data)] * 40, mode)), "s"))
+
+    def test_zstd_and_lz4(self):
+        text = tar([("a.txt", b"t" * 5000), ("b.txt", b"")])
+        made = 0
+        for name, pack in (("zstandard", lambda m: m.ZstdCompressor().compress(text)),
+                           ("lz4.frame", lambda m: m.compress(text))):
+            try:
+                packed = pack(importlib.import_module(name))
+            except ImportError:
+                continue
+            made += 1
+            self.assertEqual([len(s["txt"]) for s in samples(io.BytesIO(packed))], [5000, 0])
+            for damaged in (packed[:-30], packed[:20] + b"???" + packed[23:]):
+                with self.assertRaises(dfc.Corrupt):
+                    list(samples(io.BytesIO(damaged)))
+        if not made:
+            self.skipTest("neither zstandard nor lz4 is installed")
 
     def test_damage_has_one_error(self):
         members = [("a/1.jpg", b"J" * 700), ("n" * 200 + ".bin", b"B" * 100), ("\u00e9.txt", b"")]

@@ -134,7 +134,7 @@ class TorchTest(unittest.TestCase):
 
     def test_objects_by_number(self):
         from dfc.torch import MapDataset, Sampler
-        data = MapDataset(self.bucket, "o/", transform=name)
+        data = MapDataset(self.bucket, "o/", transform=name, threads=3)
         self.assertEqual((len(data), data[5], data[-1]), (37, NAMES[5], NAMES[-1]))
         self.assertEqual(data.__getitems__([3, 0]), [NAMES[3], NAMES[0]])
         for workers, context in ((0, None), (2, "fork"), (2, "spawn")):
@@ -183,11 +183,28 @@ class TorchTest(unittest.TestCase):
                     again.load_state_dict(state)
                     self.assertEqual(sorted(before + list(again)), all_, (workers, at))
 
+    def test_a_batch_by_number_is_one_request(self):
+        from dfc.torch import MapDataset
+
+        class Bucket:
+            asked = []
+
+            def batch(self, names):
+                self.asked.append(list(names))
+                return ((name, name.encode() * 2) for name in names)
+
+        bucket = Bucket()
+        data = MapDataset(bucket, names=["a", "b", "c"])
+        self.assertEqual(data.__getitems__([2, 0]), [("c", b"cc"), ("a", b"aa")])
+        self.assertEqual(bucket.asked, [["c", "a"]])
+        with self.assertRaises(dfc.Invalid):
+            MapDataset(bucket, names=["a"], threads=0)
+
     def test_resume_of_a_sampler(self):
         if StatefulDataLoader is None:
             self.skipTest("torchdata is not there")
         from dfc.torch import MapDataset, Sampler
-        data = MapDataset(self.bucket, "o/", transform=name)
+        data = MapDataset(self.bucket, "o/", transform=name, threads=3)
 
         def make(workers):
             return StatefulDataLoader(data, batch_size=4, sampler=Sampler(data, rank=0, world=1),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from . import _retry, _wire
+from . import _retry, _tar, _wire
 from ._call import Reply, json_request
 from .errors import Corrupt, Invalid, Unreachable
 
@@ -60,38 +60,23 @@ class _Tar:
             block = self._exactly(BLOCK)
             if block == bytes(BLOCK):
                 return None
-            size = int(more.get(b"size") or _octal(block[124:136]))
+            size = int(more.get(b"size") or _tar.octal(block[124:136]))
             data = self._contents(size)
             if block[156:157] == b"x":
-                more = _records(data)
+                more = _tar.records(data)
             elif block[156:157] == b"0":
                 return more.get(b"path") or block[:100].rstrip(b"\0"), data
             else:
                 raise Corrupt(f"an entry of type {block[156:157]!r} in a batch", code="bad_length")
 
 
-def _octal(field: bytes) -> int:
-    digits = field.strip(b"\0 ")
-    if not digits or any(c not in b"01234567" for c in digits):
-        raise Corrupt(f"the length {field!r} of an entry of a batch", code="bad_length")
-    return int(digits, 8)
-
-
-def _records(data: bytes) -> Dict[bytes, bytes]:
-    found: Dict[bytes, bytes] = {}
-    while data:
-        length, _, rest = data.partition(b" ")
-        if not length.isdigit() or int(length) <= len(length) + 1 or int(length) > len(data):
-            raise Corrupt("a damaged header in a batch", code="bad_length")
-        key, _, value = rest[:int(length) - len(length) - 1].rstrip(b"\n").partition(b"=")
-        found[key], data = value, data[int(length):]
-    return found
-
-
 def _come(reply: Reply, count: int) -> Iterator[Optional[bytes]]:
     tar = _Tar(reply.pieces())
     for _ in range(count):
-        entry = tar.next()
+        try:
+            entry = tar.next()
+        except _tar.Damaged as e:
+            raise Corrupt(f"a batch that is damaged: {e}", code="bad_length") from e
         if entry is None:
             raise _wire.Broken("the tar has too few entries", sent=True)
         yield None if entry[0].startswith(MISSING) else entry[1]

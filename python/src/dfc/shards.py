@@ -22,12 +22,12 @@ from __future__ import annotations
 import json
 import random
 import re
-import tarfile
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
 import xxhash
 
+from . import _tar
 from ._ahead import ahead as read_ahead
 from .bucket import Bucket
 from .errors import Corrupt, Invalid
@@ -89,7 +89,7 @@ def _resolved(bucket: str, index: str, url: str) -> str:
 
 
 def samples(stream: BinaryIO, shard: str = "") -> Iterator[Sample]:
-    """Of one shard, as it streams: plain, or compressed by gzip, bzip2 or xz."""
+    """Of one shard, as it streams: plain, or compressed by gzip, bzip2, xz, zstd or lz4."""
     sample: Sample = {}
     for name, data in _members(stream, shard):
         folder, _, base = name.rpartition("/")
@@ -106,35 +106,20 @@ def samples(stream: BinaryIO, shard: str = "") -> Iterator[Sample]:
         yield sample
 
 
-#: What tarfile raises for an archive that is damaged.
-_DAMAGED = (tarfile.TarError, ArithmeticError, AttributeError, EOFError, LookupError, TypeError,
-            ValueError)
-
-#: Ends of names of archives that the cluster knows, and this module does not read.
-_UNREAD = (".tar.zst", ".tzst", ".tar.lz4", ".zip")
-
-
 def _members(stream: BinaryIO, shard: str) -> Iterator["tuple[str, bytes]"]:
     """Name and bytes of each file.  An archive without its end mark was cut: samples are lost."""
     try:
-        with tarfile.open(fileobj=stream, mode="r|*") as archive:
-            for member in archive:
-                if member.isfile():
-                    file = archive.extractfile(member)
-                    assert file is not None
-                    yield member.name, file.read()
-                vars(archive)["members"].clear()  # of a large shard they would be many
-            assert archive.fileobj is not None
-            if archive.fileobj.tell() <= archive.offset:
-                raise tarfile.ReadError("it has no end mark, so it was cut off")
-        while stream.read(1 << 16):  # to its end, where the object's checksum is compared
-            pass
-    except _DAMAGED as e:
-        if shard.endswith(_UNREAD):
-            raise Invalid(f"the shard '{shard}' cannot be read: shards are plain tars, or tars that "
-                          "gzip, bzip2 or xz has compressed; a sort converts it",
-                          code="not_supported") from e
+        tar = _tar.unpacked(stream)
+        yield from _tar.files(tar)
+        for source in (tar, stream):  # to its end, where checksums are compared
+            while source.read(1 << 16):
+                pass
+    except _tar.Damaged as e:
         raise Corrupt(f"the shard '{shard}' cannot be read: {e}", code="shard_corrupt") from e
+    except Invalid as e:
+        if e.code != "not_supported":
+            raise
+        raise Invalid(f"the shard '{shard}' cannot be read: {e}", code="not_supported") from e
 
 
 @dataclass

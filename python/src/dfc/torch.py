@@ -138,12 +138,13 @@ class ObjectDataset(_Resumable, torch.utils.data.IterableDataset):  # type: igno
 
 
 class MapDataset(torch.utils.data.Dataset):  # type: ignore[misc]
-    """Objects by number, in the order of their names.  A batch is read by `threads` threads.  The
-    names are listed once, here; Sampler splits the numbers over ranks."""
+    """Objects by number, in the order of their names.  A batch is read by one request, or by
+    `threads` threads, which is faster where objects are large and targets many.  The names are
+    listed once, here; Sampler splits the numbers over ranks."""
 
     def __init__(self, bucket: Bucket, prefix: str = "", *, names: Optional[Iterable[str]] = None,
-                 threads: int = 8, transform: Optional[Transform] = None) -> None:
-        if threads < 1:
+                 threads: Optional[int] = None, transform: Optional[Transform] = None) -> None:
+        if threads is not None and threads < 1:
             raise Invalid("threads has to be at least 1", code="invalid_argument")
         self._bucket, self._threads, self._transform = bucket, threads, transform
         self.names = _names(bucket, prefix, names)
@@ -158,12 +159,16 @@ class MapDataset(torch.utils.data.Dataset):  # type: ignore[misc]
 
     def __getitems__(self, numbers: List[int]) -> List[Any]:
         """A batch, as DataLoader asks for it."""
+        names = [self.names[at] for at in numbers]
+        return [self._made(name, data) for name, data in zip(names, self._read(names))]
+
+    def _read(self, names: List[str]) -> "Iterable[Any]":
+        if self._threads is None:
+            return (data for _, data in self._bucket.batch(names))
         if self._pool is None or self._process != os.getpid():
             self._pool = ThreadPoolExecutor(self._threads, "dfc-map")
             self._process = os.getpid()
-        names = [self.names[at] for at in numbers]
-        return [self._made(name, data)
-                for name, data in zip(names, self._pool.map(self._bucket.get, names))]
+        return self._pool.map(self._bucket.get, names)
 
     def _made(self, name: str, data: bytes) -> Any:
         return (name, data) if self._transform is None else self._transform(name, data)
