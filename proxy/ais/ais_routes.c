@@ -8,6 +8,7 @@
 #include "proxy/ais/ais_lists.h"
 #include "proxy/ais/ais_objects.h"
 #include "proxy/ais/ais_refused.h"
+#include "proxy/ais/ais_sort.h"
 
 #define BUCKET_PATTERN AIS_PREFIX "/v1/buckets/{bucket}"
 #define OBJECT_PATTERN AIS_PREFIX "/v1/objects/{bucket}/{object...}"
@@ -223,6 +224,44 @@ const struct http_route ais_routes[] = {
      .errors = OBJECT_ERRORS},
     BATCH("ais_batch", AIS_PREFIX "/v1/ml/moss"),
     BATCH("ais_batch_of", AIS_PREFIX "/v1/ml/moss/{bucket}"),
+    {.name = "ais_sort_start",
+     .method = HTTP_POST,
+     .pattern = AIS_PREFIX "/v1/sort",
+     .nets = NET_PUBLIC,
+     .changes = true,
+     .right = RIGHT_JOBS,
+     .begin = ais_sort_begin,
+     .summary = "Starts a sort by dSort's request, with the rights of [sort_start](#sort_start).",
+     .query = HTTP_PARAMETERS(COMMON),
+     .body = "as [sort_start](#sort_start) takes it; also `ekm_sep`, and an `ekm_file` that is the "
+             "URL of an object of this cluster",
+     .reply = "202 and the sort's id as text",
+     .errors = "bucket_not_found invalid_argument not_supported " JOB_ERRORS},
+    {.name = "ais_sort_info",
+     .method = HTTP_GET,
+     .pattern = AIS_PREFIX "/v1/sort",
+     .nets = NET_PUBLIC,
+     .right = RIGHT_SEE,
+     .begin = ais_sort_info_begin,
+     .summary = "The progress of a sort at each target.",
+     .query = HTTP_PARAMETERS({"uuid", "the sort"}, COMMON),
+     .body = "",
+     .reply = "`{\"TARGET\": {\"id\", \"src-bck\", \"dst-bck\", \"started_time\", "
+              "\"finish_time\", \"loc-objs\", \"loc-bytes\", \"aborted\", \"archived\", "
+              "\"Metrics\"}}`; a sort that has failed is aborted, too",
+     .errors = "job_not_found invalid_argument"},
+    {.name = "ais_sort_abort",
+     .method = HTTP_DELETE,
+     .pattern = AIS_PREFIX "/v1/sort/abort",
+     .nets = NET_PUBLIC,
+     .changes = true,
+     .right = RIGHT_JOBS,
+     .begin = ais_sort_abort_begin,
+     .summary = "Aborts a sort and removes its output; one that has ended stays as it is.",
+     .query = HTTP_PARAMETERS({"uuid", "the sort"}, COMMON),
+     .body = "",
+     .reply = "200",
+     .errors = "job_not_found invalid_argument"},
     REFUSED("ais_bucket_put", HTTP_PUT, BUCKET_PATTERN, RIGHT_ADMIN),
     REFUSED("ais_bucket_patch", HTTP_PATCH, BUCKET_PATTERN, RIGHT_ADMIN),
     REFUSED("ais_object_post", HTTP_POST, OBJECT_PATTERN, RIGHT_WRITE),

@@ -81,13 +81,13 @@ json_t *job_form_status(const struct job *job)
 
 /* --- of one target ---------------------------------------------------------------------------- */
 
-static json_t *time_of(int64_t ms)
+json_t *job_form_time(int64_t ms)
 {
     char text[32];
     return json_string(ms == 0 ? "0001-01-01T00:00:00Z" : clock_format_rfc3339(ms, text));
 }
 
-static json_t *number(json_int_t value)
+json_t *job_form_number(json_int_t value)
 {
     char text[24];
     snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, value);
@@ -109,7 +109,8 @@ static json_t *stats_of(const json_t *report)
         is_sort ? count_at(create, "shards", "done") : count_at(status, "objects", "done");
     json_int_t bytes = is_sort ? count_at(create, "bytes", "done")
                                : json_integer_value(json_object_get(status, "bytes"));
-    return json_pack("{s:o, s:o}", "loc-objs", number(objects), "loc-bytes", number(bytes));
+    return json_pack("{s:o, s:o}", "loc-objs", job_form_number(objects), "loc-bytes",
+                     job_form_number(bytes));
 }
 
 /* Without, where the job is of none or the bucket is gone. */
@@ -128,9 +129,9 @@ json_t *job_form_snapshot(const struct job *job, const json_t *report, const str
     bool ended = job_ended(job->state);
     json_t *snapshot = json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:b, s:o, s:b}", "id", job->id, "kind", job_form_kind(job),
-        "start-time", time_of(job->started_ms != 0 ? job->started_ms : job->created_ms), "end-time",
-        time_of(end_ms(job)), "stats", stats_of(report), "aborted", job->state == JOB_ABORTED,
-        "abort-err", why(job), "is_idle", ended);
+        "start-time", job_form_time(job->started_ms != 0 ? job->started_ms : job->created_ms),
+        "end-time", job_form_time(end_ms(job)), "stats", stats_of(report), "aborted",
+        job->state == JOB_ABORTED, "abort-err", why(job), "is_idle", ended);
     bool has_output = json_integer_value(json_object_get(job->plan, "output_bucket_id")) > 0;
     add_bucket(snapshot, has_output ? "src-bck" : "bck", job->plan, "input_bucket_id", bmd);
     add_bucket(snapshot, "dst-bck", job->plan, "output_bucket_id", bmd);

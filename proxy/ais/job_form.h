@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cluster/documents/bmd.h"
 #include "cluster/documents/job.h"
@@ -24,3 +25,7 @@ const char *job_form_bare(const char *kind);
 json_t *job_form_status(const struct job *job);
 /* `report`: of the target, as xactions_report() makes it; NULL: none. */
 json_t *job_form_snapshot(const struct job *job, const json_t *report, const struct bmd *bmd);
+
+/* The texts of a time and of a number; 0 ms: one that has not come. */
+json_t *job_form_time(int64_t ms);
+json_t *job_form_number(json_int_t value);

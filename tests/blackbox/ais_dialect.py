@@ -304,8 +304,8 @@ def test_other_calls_say_that_they_are_not_served(c):
     c.create("rest")
     c.put("rest", "o", b"bytes")
     for method, path in (("GET", "etl"), ("PATCH", "objects/rest/o"), ("POST", "objects/rest/o"),
-                         ("PUT", "buckets/rest"), ("PATCH", "buckets/rest"), ("GET", "sort?uuid=x"),
-                         ("POST", "sort"), ("GET", "cluster?what=log"), ("PUT", "cluster"),
+                         ("PUT", "buckets/rest"), ("PATCH", "buckets/rest"), ("DELETE", "sort?uuid=x"),
+                         ("GET", "cluster?what=log"), ("PUT", "cluster"),
                          ("GET", "reverse/daemon?what=log"),
                          ("DELETE", "buckets/rest"), ("PUT", "objects/rest/o?append_type=a"),
                          ("PUT", "objects/rest/o?object_to=ais/@%23/rest/p"),

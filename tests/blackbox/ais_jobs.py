@@ -3,6 +3,10 @@
 another proxy: what is refused, and nothing of it without the right.  The SDK itself is in
 tests/clients/aistore_sdk.py."""
 
+import io
+import json
+import tarfile
+
 from access_lib import GuardedCluster, make_user
 from ais_dialect import action, refusal, sdk
 from lib import check, equal, main, wait_for
@@ -188,6 +192,141 @@ def test_rights(c):
     equal(c.names("mine"), ["o-00", "o-02", "o-03"], "what is left")
     refusal(sdk(c, "DELETE", "buckets/mine", action("delete-listrange", objnames=["o-01", "o-02"]),
                 by=by), 403, "access_denied", "ais://mine: ")
+
+
+# --- dSort ---------------------------------------------------------------------------------------
+
+
+def shard_of(names):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            info.size = 1
+            tar.addfile(info, io.BytesIO(b"x"))
+    return data.getvalue()
+
+
+def sort_spec(source, to, **more):
+    return json.dumps({
+        "input_bck": {"name": source, "provider": "ais"}, "input_extension": ".tar",
+        "output_bck": {"name": to, "provider": "ais"}, "output_extension": ".tar",
+        "input_format": {"objnames": ["in-0", "in-1"]}, "output_format": "out-{0..9}",
+        "output_shard_size": "10KB", "description": "",
+        "algorithm": {"kind": "alphanumeric", "decreasing": False, "seed": ""}, **more}).encode()
+
+
+def sort_infos(c, job, node="p1", by=None):
+    return sdk(c, "GET", f"sort?uuid={job}", node=node, by=by)
+
+
+def sort_ended(c, job, node="p1"):
+    def reached():
+        infos = list(sort_infos(c, job, node).expect(200).json().values())
+        over = [i["Metrics"]["shard_creation"]["finished"] or i["aborted"] for i in infos]
+        return infos if infos and all(over) else None
+
+    return wait_for(reached, f"end of {job}")
+
+
+def fill_shards(c, source, to):
+    c.create(source)
+    c.create(to)
+    c.put(source, "in-0.tar", shard_of(["b.txt", "d.txt"]))
+    c.put(source, "in-1.tar", shard_of(["a.txt", "c.txt"]))
+
+
+def test_sorts(c):
+    fill_shards(c, "sort", "sort-to")
+    c.put("sort", "key maps/ü", b'{"x-%d.tar": ["a", "b"], "y-%d.tar": ["^[cd]"]}')
+    for node in ("p1", "p2"):
+        job = started(sdk(c, "POST", "sort", sort_spec(
+            "sort", "sort-to", output_format=f"{node}-{{0..9}}"), node))
+        for info in sort_ended(c, job, node):
+            equal((info["id"], info["aborted"], info["Metrics"]["errors"]), (job, False, []), "end")
+        equal(c.names("sort-to", prefix=f"{node}-"), [f"{node}-0.tar"], "shards")
+        sdk(c, "DELETE", f"sort/abort?uuid={job}", node=node).expect(200)
+        check(not any(i["aborted"] for i in sort_ended(c, job, node)), "it has ended")
+        for owner in ("p1", "p2"):
+            url = f"{c.url(owner)}/v1/objects/sort/key%20maps/%C3%BC?provider=ais"
+            job = started(sdk(c, "POST", "sort", sort_spec(
+                "sort", "sort-to", output_format="", ekm_file=url, ekm_sep=""), node))
+            equal({i["aborted"] for i in sort_ended(c, job, node)}, {False}, "its end")
+            equal(c.names("sort-to", prefix="x") + c.names("sort-to", prefix="y"),
+                  ["x-0.tar", "y-0.tar"], "shards by the key map")
+            for name in ("x-0.tar", "y-0.tar"):
+                c.object("DELETE", "sort-to", name).expect(204)
+
+
+def test_a_sort_that_is_wrong(c):
+    fill_shards(c, "wrong-sort", "wrong-sort-to")
+    good = {"source": "wrong-sort", "to": "wrong-sort-to"}
+    for more, status_of in (
+            ({"source": "none"}, 404), ({"input_extension": ".rar"}, 400), ({"unknown": 1}, 400),
+            ({"dsorter_type": "dsort_mem"}, 501), ({"input_bck": {"name": "b", "provider": "aws"}}, 501),
+            ({"ekm_file": f"{c.url()}/v1/objects/b/%zz"}, 400),
+            ({"ekm_file": f"{c.url()}/v1/objects/b", "output_format": ""}, 400)):
+        reply = sdk(c, "POST", "sort", sort_spec(**{**good, **more}))
+        equal(reply.status, status_of, f"{more}: {reply!r}")
+    for data in (None, b"", b"[]", b"{", b"{}", b"7"):
+        equal(sdk(c, "POST", "sort", data).status, 400, f"a sort by {data}")
+    job = started(sdk(c, "POST", "sort", sort_spec(**good, input_format={"objnames": ["in-7"]})))
+    for info in sort_ended(c, job):
+        equal((info["aborted"], info["archived"], len(info["Metrics"]["errors"])), (True, True, 1),
+              "its end")
+    other = c.call("POST", "/v1/jobs", {"action": "start", "name": "cleanup"}).expect(202).json()["id"]
+    for node in ("p1", "p2"):
+        for method, path in (("GET", "sort"), ("DELETE", "sort/abort")):
+            for uuid, status_of in (("?uuid=none", 404), (f"?uuid={other}", 404), ("", 400)):
+                equal(sdk(c, method, path + uuid, node=node).status, status_of, f"{path}{uuid}")
+    wait_for(lambda: c.get_json(f"/v1/jobs/{other}")["state"] == "finished", "end of the cleanup")
+
+
+def test_a_sort_is_aborted(c):
+    """While it waits for a target that is away."""
+    fill_shards(c, "stuck", "stuck-to")
+    c.kill("t2")
+    job = None
+    try:
+        reply = sdk(c, "POST", "sort", sort_spec("stuck", "stuck-to"), "p2")
+        if reply.status == 202:  # else the cluster knows already that the target is gone
+            job = started(reply)
+            sdk(c, "DELETE", f"sort/abort?uuid={job}", node="p2").expect(200)
+    finally:
+        c.start("t2")
+        c.wait_node("t2", "active")
+    if job is not None:
+        equal({i["aborted"] for i in sort_ended(c, job)}, {True}, "it is aborted")
+        equal(c.names("stuck-to"), [], "what is left")
+
+
+def test_rights_on_sorts(c):
+    fill_shards(c, "own", "own-to")
+    c.create("keys")
+    c.put("keys", "map", b'{"x-%d.tar": ["a", "b", "c", "d"]}')
+    job = started(sdk(c, "POST", "sort", sort_spec("own", "own-to")))
+    sort_ended(c, job)
+    by_map = {"output_format": "", "ekm_file": f"{c.url()}/v1/objects/keys/map?provider=ais"}
+    both = [{"rights": ["read"], "bucket": "own"}, {"rights": ["write"], "bucket": "own-to"}]
+    for n, (grants, more) in enumerate((
+            ([], {}), (both, {}), ([{"rights": ["jobs"]}, both[0]], {}),
+            ([{"rights": ["jobs"]}, both[1]], {}), ([{"rights": ["jobs"]}, *both], by_map))):
+        by = make_user(c, f"sorter-{n}", grants)
+        reply = sdk(c, "POST", "sort", sort_spec("own", "own-to", **more), by=by)
+        equal(reply.status, 403, f"a sort with {grants}: {reply!r}")
+        if n < 2:
+            equal(sdk(c, "DELETE", f"sort/abort?uuid={job}", by=by).status, 403, "an abort")
+        if n == 0:
+            equal(sort_infos(c, job, by=by).status, 403, "a look")
+    for method, path in (("POST", "sort"), ("GET", f"sort?uuid={job}"),
+                         ("DELETE", f"sort/abort?uuid={job}")):
+        equal(sdk(c, method, path, sort_spec("own", "own-to") if method == "POST" else None,
+                  by=False).status, 401, f"{method} by nobody")
+    by = make_user(c, "sorter", [{"rights": ["jobs", "see"]}, *both])
+    job = started(sdk(c, "POST", "sort", sort_spec("own", "own-to", output_format="by-{0..9}"), by=by))
+    sort_ended(c, job)
+    equal(c.names("own-to", prefix="by"), ["by-0.tar"], "shards")
+    equal(c.names("own-to", prefix="x"), [], "shards by the key map")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 """Jobs by AIStore's SDK, for aistore_sdk.py:  aistore_job_calls.py URL SET"""
 
+import io
 import sys
+import tarfile
 from datetime import datetime, timedelta, timezone
 
 from aistore.sdk import Client
+from aistore.sdk.dsort import DsortFramework, DsortShardsGroup, DsortAlgorithm, ExternalKeyMap
 from aistore.sdk.errors import AISError, ErrBckNotFound, JobInfoNotFound, Timeout
-from aistore.sdk.multiobj import ObjectRange
+from aistore.sdk.multiobj import ObjectNames, ObjectRange
 from aistore_calls import equal, names_of, raises, reader_of
 
 ROUNDS, WAIT = 50, 5  # seconds: the SDK asks more often where it waits for a short time
@@ -174,6 +177,107 @@ def aborts(c):
     equal(c.cluster().list_running_jobs("scrub"), [], "scrubs that run")
 
 
+# --- dSort ---------------------------------------------------------------------------------------
+
+
+def shard_of(names):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as tar:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            info.size = 2
+            tar.addfile(info, io.BytesIO(b"xy"))
+    return data.getvalue()
+
+
+def records_of(b):
+    """Names of the output's members, in order."""
+    names = []
+    for entry in b.list_all_objects(prefix="out-"):
+        with tarfile.open(fileobj=io.BytesIO(reader_of(entry.object).read_all())) as tar:
+            names += tar.getnames()
+    return names
+
+
+def group(b, role, form, extension=".tar"):
+    return DsortShardsGroup(bck=b.as_model(), role=role, format=form, extension=extension)
+
+
+def sorted_by(c, framework):
+    d = c.dsort()
+    job_id = d.start(framework)
+    equal(d.dsort_id, job_id, "the id")
+    result = waited(d.wait)
+    assert result.success and result.end_time, result
+    return c.dsort(job_id)
+
+
+def sorts(c):
+    b, to = c.bucket("jobs-sort").create(), c.bucket("jobs-sort-to").create()
+    for i in range(4):
+        b.object(f"in-{i}.tar").get_writer().put_content(
+            shard_of([f"r-{(i * 37 + k * 11) % 50:02}-{i}-{k}.txt" for k in range(5)]))
+    everything = sorted(f"r-{(i * 37 + k * 11) % 50:02}-{i}-{k}.txt"
+                        for i in range(4) for k in range(5))
+    framework = DsortFramework(
+        input_shards=group(b, "input", ObjectNames([f"in-{i}" for i in range(4)])),
+        output_shards=group(to, "output", ObjectRange("out-", 1, 9, pad_width=1)),
+        algorithm=DsortAlgorithm(kind="alphanumeric"), description="by name",
+        output_shard_size="10KB")
+    done_sort = sorted_by(c, framework)
+    equal(records_of(to), everything, "records")
+    infos = done_sort.get_job_info()
+    equal(set(infos), set(c.cluster().get_info().tmap), "targets")
+    equal({(i.src_bck.name, i.dst_bck.name) for i in infos.values()},
+          {("jobs-sort", "jobs-sort-to")}, "buckets")
+    equal(sum(int(i.metrics.local_extraction.extracted_record_count) for i in infos.values()), 20,
+          "records")
+    equal(sum(int(i.objects) for i in infos.values()), len(to.list_all_objects()), "shards")
+    equal({i.metrics.description for i in infos.values()}, {"by name"}, "descriptions")
+    done_sort.abort()  # it has ended: nothing happens
+    equal(c.job(done_sort.dsort_id).get_details().list_snapshots()[0].kind, "dsort", "the kind")
+    by_a_key_map(c, b)
+    sort_fails(c, b, to)
+    raises(AISError, (404,), c.dsort("srt-none").get_job_info)
+    raises(AISError, (404,), c.dsort("srt-none").abort)
+    b.delete()
+    to.delete()
+
+
+def by_a_key_map(c, b):
+    """The SDK stores the map as an object, and names that by a URL."""
+    to = c.bucket("jobs-sort-map").create()
+    keys = ExternalKeyMap()
+    keys["out-a-%d.tar"] = ObjectNames(["^r-[01]"])
+    keys["out-b-%d.tar"] = ObjectNames(["^r-[2-4]"])
+    sorted_by(c, DsortFramework(
+        input_shards=group(b, "input", ObjectNames([f"in-{i}" for i in range(4)])),
+        output_shards=group(to, "output", keys), output_shard_size="10KB"))
+    for kind, digits in (("a", "01"), ("b", "234")):
+        for entry in to.list_all_objects(prefix=f"out-{kind}-"):
+            with tarfile.open(fileobj=io.BytesIO(reader_of(entry.object).read_all())) as tar:
+                assert {n[2] for n in tar.getnames()} <= set(digits), tar.getnames()
+    equal(len(records_of(to)), 20, "records")
+    to.delete()
+
+
+def sort_fails(c, b, to):
+    d = c.dsort()
+    d.start(DsortFramework(
+        input_shards=group(b, "input", ObjectNames(["in-0", "none"])),
+        output_shards=group(to, "output", ObjectRange("new-", 1, 9)), output_shard_size="10KB"))
+    result = waited(d.wait)
+    assert not result.success and "none" in result.error, result
+    equal([e.name for e in to.list_all_objects(prefix="new-")], [], "what a failed sort leaves")
+    bad = DsortFramework(
+        input_shards=group(b, "input", ObjectNames(["in-0"]), extension=".rar"),
+        output_shards=group(to, "output", ObjectRange("new-", 1, 9)))
+    raises(AISError, (400, 501), c.dsort().start, bad)
+    raises(AISError, (404,), c.dsort().start, DsortFramework(
+        input_shards=group(c.bucket("jobs-none"), "input", ObjectNames(["in-0"])),
+        output_shards=group(to, "output", ObjectRange("new-", 1, 9))))
+
+
 # --- rights --------------------------------------------------------------------------------------
 
 
@@ -196,7 +300,7 @@ def jobless(c):
     refused(c, (403,))
 
 
-SETS = {"all": (deletes, copies, details, starts), "cold": (cold,), "aborts": (aborts,),
+SETS = {"all": (deletes, copies, details, starts, sorts), "cold": (cold,), "aborts": (aborts,),
         "anonymous": (anonymous,), "jobless": (jobless,)}
 
 if __name__ == "__main__":
