@@ -39,6 +39,7 @@
 #include "proxy/primary/overtaken.h"
 #include "proxy/primary/primary.h"
 #include "proxy/primary/publish.h"
+#include "proxy/ais/summaries.h"
 #include "proxy/http/relay_waits.h"
 #include "proxy/primary/root.h"
 #include "proxy/primary/state_file.h"
@@ -137,6 +138,7 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
     p->is_shared = !is_embedded(&p->params);
     pthread_rwlock_init(&p->role_lock, NULL);
     pthread_mutex_init(&p->verdict_lock, NULL);
+    p->summaries = summaries_new();
     p->lock_fd = -1;
     p->started_fd = eventfd(0, EFD_CLOEXEC);
     assert(p->started_fd >= 0);
@@ -557,6 +559,7 @@ void proxy_free(struct proxy *p)
     free(p->control_url);
     free(p->state_path);
     free_lists(p);
+    summaries_free(p->summaries);
     params_free(proxy_param_rows, &p->params);
     free(p);
 }

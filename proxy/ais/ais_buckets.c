@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "proxy/ais/ais_refused.h"
+#include "proxy/ais/ais_summary.h"
 #include "proxy/ais/group_form.h"
 #include "proxy/ais/job_text.h"
 #include "proxy/http/buckets.h"
@@ -213,17 +214,6 @@ static char *props_text(const struct bucket *b)
     return json_dumps(doc, JSON_COMPACT | JSON_ENSURE_ASCII);
 }
 
-/* A sum of the bucket's objects would be a job. */
-static int check_head(const struct http_request *req, struct error *err)
-{
-    static const struct ais_refusal table[] = {
-        {"bsumm_remote", NULL, "the summary of a bucket"},
-        {NULL},
-    };
-    int code = ais_check_common(req, err);
-    return code != 0 ? code : ais_check_refused(req, table, err);
-}
-
 void ais_bucket_head_begin(struct http_request *req)
 {
     struct proxy *p = proxy_enter(req);
@@ -233,11 +223,14 @@ void ais_bucket_head_begin(struct http_request *req)
         return;
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     const struct bucket *b = bmd_bucket(&s->bmd, name);
-    if (check_head(req, &err) != 0 || (b == NULL && proxy_no_bucket(p, name, &err) != 0)) {
+    if (ais_check_common(req, &err) != 0 || (b == NULL && proxy_no_bucket(p, name, &err) != 0)) {
         http_reply_error(req, &err);
         return;
     }
     _cleanup_free_ char *text = props_text(b);
     http_reply_header(req, "Ais-Bucket-Props", text);
-    http_reply_empty(req, 200);
+    if (http_query(req, "bsumm_remote") == NULL)
+        http_reply_empty(req, 200);
+    else if (ais_summary_head(req, &err) != 0)
+        http_reply_error(req, &err);
 }

@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "proxy/ais/ais_refused.h"
+#include "proxy/ais/ais_summary.h"
 #include "proxy/ais/list_form.h"
 #include "proxy/http/list.h"
 #include "proxy/http/list_merge.h"
@@ -88,10 +89,12 @@ static int run(struct http_request *req, const char *data, size_t len, struct er
     if (code != 0 || (code = ais_read_action(data, len, &doc, &action, err)) != 0 ||
         (code = json_get_object(doc, "", "value", &value, err)) != 0)
         return code;
-    if (strcmp(action, "list") != 0)
-        return ais_refuse_action(action, err);
     _cleanup_json_ json_t *empty = json_object();
-    return list(req, value != NULL ? value : empty, err);
+    value = value != NULL ? value : empty;
+    if (strcmp(action, "list") == 0)
+        return list(req, value, err);
+    return strcmp(action, "summary-bck") == 0 ? ais_summary_start(req, value, err)
+                                              : ais_refuse_action(action, err);
 }
 
 static void list_body(struct http_request *req, const char *data, size_t len)

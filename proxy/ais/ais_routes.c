@@ -146,24 +146,30 @@ const struct http_route ais_routes[] = {
      .nets = NET_PUBLIC,
      .right = RIGHT_LIST,
      .begin = ais_bucket_head_begin,
-     .summary = "Does the bucket exist?",
+     .summary = "Does the bucket exist? And the sums of its objects.",
      .query = HTTP_PARAMETERS(COMMON, {"presence", "not looked at"},
-                              {"bsumm_remote", "refused: a summary"}, {"uuid", "not looked at"}),
+                              {"bsumm_remote", "true: sums, also of objects that only the backend "
+                                               "has; false: sums of the objects that are stored"},
+                              {"uuid", "with it: the summary of this id"}),
      .body = "",
-     .reply = "200, with `Ais-Bucket-Props`",
-     .errors = BUCKET_ERRORS},
+     .reply = "200, with `Ais-Bucket-Props`; of a summary 202 and `Ais-Xaction-Id`, its id; with "
+              "the id 202, or 200 and `Ais-Bucket-Summ`",
+     .errors = BUCKET_ERRORS " invalid_argument node_unreachable no_targets"},
     {.name = "ais_object_list",
      .method = HTTP_GET,
      .pattern = BUCKET_PATTERN,
      .nets = NET_PUBLIC,
      .right = RIGHT_LIST,
      .begin = ais_list_begin,
-     .summary = "A page of a bucket's objects.",
+     .summary = "A page of a bucket's objects, or their sums.",
      .query = HTTP_PARAMETERS(COMMON),
-     .body = "`{\"action\": \"list\", \"value\": {\"prefix\", \"pagesize\", \"uuid\", \"props\", "
+     .body = "`{\"action\": \"summary-bck\", \"value\": {\"uuid\", \"prefix\", \"cached\"}}`; "
+             "`{\"action\": \"list\", \"value\": {\"prefix\", \"pagesize\", \"uuid\", \"props\", "
              "\"continuation_token\", \"flags\", \"start_after\"}}`",
-     .reply = "MessagePack: `{\"UUID\", \"ContinuationToken\", \"Flags\", \"Entries\": [{\"n\", "
-              "\"cs\", \"v\", \"s\", \"f\"}]}`",
+     .reply =
+         "of a summary 202 and its id as text; with the id 202, or 200 and `[sums]`; of a list "
+         "MessagePack: `{\"UUID\", \"ContinuationToken\", \"Flags\", \"Entries\": [{\"n\", "
+         "\"cs\", \"v\", \"s\", \"f\"}]}`",
      .errors = BUCKET_ERRORS " invalid_json node_unreachable no_targets"},
     {.name = "ais_object_get",
      .method = HTTP_GET,

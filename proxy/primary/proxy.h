@@ -50,6 +50,7 @@ struct overtaken;
 struct pool;
 struct publisher;
 struct relay_waits;
+struct summaries;
 struct refused_nodes;
 
 struct proxy {
@@ -85,6 +86,7 @@ struct proxy {
     struct http_client *list_client;
     struct relay_waits *relay_waits; /* in the data loop */
     struct read_choice read_choice;
+    struct summaries *summaries; /* of buckets, for AIStore's SDK */
     pthread_mutex_t verdict_lock;
     struct health_verdict verdict; /* for /metrics */
     atomic_uint relays;            /* under way */

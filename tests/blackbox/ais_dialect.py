@@ -291,7 +291,7 @@ def test_lists(c):
         check(reply.status == status, f"flags {flags}: {reply!r}")
     refusal(sdk(c, "GET", "buckets/nobody", action("list")), 404, "bucket_not_found",
             "ais://nobody: ")
-    refusal(sdk(c, "GET", "buckets/lists", action("summary-bck")), 501, "not_supported",
+    refusal(sdk(c, "GET", "buckets/lists", action("select")), 501, "not_supported",
             "ais://lists: ")
     for body in (None, b"[]", b"{"):
         equal(sdk(c, "GET", "buckets/lists", body).status, 400, f"a list by {body}")

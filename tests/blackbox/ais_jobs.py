@@ -5,11 +5,16 @@ tests/clients/aistore_sdk.py."""
 
 import io
 import json
+import os
+import sys
 import tarfile
 
 from access_lib import GuardedCluster, make_user
 from ais_dialect import action, refusal, sdk
-from lib import check, equal, main, wait_for
+from lib import ROOT, check, equal, main, wait_for
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
+from fake_s3 import FakeS3  # noqa: E402
 
 JOB = {"ID": "", "Kind": "", "DaemonID": "", "Bck": None, "Buckets": None}
 EMPTY = b'{"kind": "", "node": "", "show_active": false}'
@@ -329,5 +334,79 @@ def test_rights_on_sorts(c):
     equal(c.names("own-to", prefix="x"), [], "shards by the key map")
 
 
+# --- sums ----------------------------------------------------------------------------------------
+
+
+def begin_sums(c, bucket, node="p1", by=None, **value):
+    """The id of a summary, which is to be made."""
+    return started(sdk(c, "GET", f"buckets/{bucket}", action("summary-bck", uuid="", **value), node,
+                       by=by))
+
+
+def ask_sums(c, bucket, uuid, node="p1", by=None, **value):
+    return sdk(c, "GET", f"buckets/{bucket}", action("summary-bck", uuid=uuid, **value), node, by=by)
+
+
+def test_sums(c):
+    fill(c, "sums", 12)
+    for node in ("p1", "p2"):
+        uuid = begin_sums(c, "sums", node, prefix="o-0", cached=True, present=True)
+        sums = ask_sums(c, "sums", uuid, node, prefix="o-0", cached=True, present=True)
+        equal([s["ObjCount"]["obj_count_present"] for s in sums.expect(200).json()], ["10"], "objects")
+        reply = sdk(c, "HEAD", "buckets/sums?bsumm_remote=True&presence=0", node=node).expect(202)
+        uuid = reply.headers["Ais-Xaction-Id"]
+        for remote in ("True", "False", "true"):
+            reply = sdk(c, "HEAD", f"buckets/sums?bsumm_remote={remote}&uuid={uuid}", node=node)
+            sums = json.loads(reply.expect(200).headers["Ais-Bucket-Summ"])
+            equal(sums["TotalSize"]["size_all_present_objs"], "60", "bytes")
+            equal(json.loads(reply.headers["Ais-Bucket-Props"])["provider"], "ais", "properties")
+    for value in ({"prefix": 7}, {"uuid": 7}, {"uuid": "x" * 65}, {"cached": "yes"},
+                  {"prefix": "x" * 2000}):
+        reply = sdk(c, "GET", "buckets/sums", action("summary-bck", **value))
+        equal(reply.status, 400, f"{value}: {reply!r}")
+    equal(sdk(c, "HEAD", "buckets/sums?bsumm_remote=perhaps").status, 400, "a word that is no truth")
+    refusal(ask_sums(c, "none", "x"), 404, "bucket_not_found", "ais://none: ")
+    equal(sdk(c, "HEAD", "buckets/none?bsumm_remote=True").status, 404, "of no bucket")
+
+
+def test_sums_of_many_names(c):
+    """Longer than one page: this cluster's requests sum up one page each."""
+    with FakeS3() as s3:
+        for i in range(12000):
+            s3.put("many", f"o-{i:05}", b"xyz")
+        c.create("far", backend=f"s3://many?endpoint={s3.url}&auth=none")
+        for i in (3, 11999):
+            c.get("far", f"o-{i:05}").expect(200)
+        uuid = begin_sums(c, "far")
+        equal(ask_sums(c, "far", uuid).status, 202, "after the first page")
+        equal(ask_sums(c, "far", uuid, prefix="o-1").status, 200, "of a part alone")
+        equal(ask_sums(c, "far", "another").status, 202, "by another id")
+        sums = ask_sums(c, "far", uuid).expect(200).json()[0]
+        equal((sums["ObjCount"], sums["TotalSize"]["size_all_remote_objs"]),
+              ({"obj_count_present": "2", "obj_count_remote": "12000"}, "36000"), "sums")
+        equal(ask_sums(c, "far", uuid).status, 202, "by an id that has ended: it begins anew")
+        sums = ask_sums(c, "far", uuid, cached=True).expect(200).json()[0]
+        equal(sums["ObjCount"], {"obj_count_present": "2", "obj_count_remote": "0"}, "here")
+        c.destroy("far")
+
+
+def test_rights_on_sums(c):
+    fill(c, "hidden", 3)
+    by = make_user(c, "counter", [{"rights": ["list"], "bucket": "hidden", "prefix": "o-00"}])
+    uuid = begin_sums(c, "hidden", by=by, prefix="o-00")
+    sums = ask_sums(c, "hidden", uuid, by=by, prefix="o-00").expect(200).json()[0]
+    equal(sums["ObjCount"]["obj_count_present"], "1", "objects that it may see")
+    for prefix in ("", "o-0"):
+        refusal(ask_sums(c, "hidden", uuid, by=by, prefix=prefix), 403, "access_denied",
+                "ais://hidden: ")
+    nobody = make_user(c, "blind", [])
+    for who, status_of in ((by, 403), (nobody, 403), (False, 401)):
+        for query in ("", "&uuid=x"):
+            reply = sdk(c, "HEAD", f"buckets/hidden?bsumm_remote=True{query}", by=who)
+            equal(reply.status, status_of, f"{query}")
+    for who, status_of in ((nobody, 403), (False, 401)):
+        equal(ask_sums(c, "hidden", "x", by=who, prefix="o-00").status, status_of, "a summary")
+
+
 if __name__ == "__main__":
-    main(GuardedCluster, proxies=2, targets=2)
+    main(GuardedCluster, proxies=2, targets=2, args=["--proxy-arg=--summary-turn=0"])

@@ -184,7 +184,7 @@ def refused(c):
     for call in (lambda: o.get_writer().append_content(b"more"),
                  lambda: o.get_writer().set_custom_props({"a": "b"}),
                  lambda: o.promote("/nowhere"),
-                 b.info,
+                 lambda: b.info(prefix="o"),
                  lambda: c.cluster().list_etls()):
         text = raises(AISError, (501,), call)
         assert "not_supported" in text or "MESSAGE:," in text, text  # HEAD has no body

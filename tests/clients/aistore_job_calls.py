@@ -101,6 +101,8 @@ def cold(c):
     done(c, b.objects(obj_template="o-{0..2}").evict())
     here = [e.name for e in cached.list_all_objects() if e.is_cached()]
     equal(here, ["o-3", "o-4", "o-5"], "what is left here")
+    equal(cached.summary()["ObjCount"], {"obj_count_present": "3", "obj_count_remote": "0"}, "here")
+    equal(cached.info()[1]["ObjCount"], {"obj_count_present": "3", "obj_count_remote": "6"}, "all")
     raises(AISError, (501,), b.objects(obj_names=["o-0"]).prefetch, latest=True)
     raises(AISError, (501,), c.bucket("cold", provider="gcp").head)
 
@@ -278,6 +280,33 @@ def sort_fails(c, b, to):
         output_shards=group(to, "output", ObjectRange("new-", 1, 9))))
 
 
+# --- sums ----------------------------------------------------------------------------------------
+
+
+def sums(c):
+    b = c.bucket("jobs-sums").create()
+    empty = b.summary()
+    equal((empty["ObjCount"]["obj_count_present"], empty["TotalSize"]["size_all_present_objs"]),
+          ("0", "0"), "of an empty bucket")
+    b.object("a/1").get_writer().put_content(b"x" * 10)
+    b.object("a/2").get_writer().put_content(b"x" * 30)
+    b.object("b").get_writer().put_content(b"x" * 101)
+    got = b.summary()
+    equal((got["name"], got["provider"], got["ObjCount"], got["ObjSize"]),
+          ("jobs-sums", "ais", {"obj_count_present": "3", "obj_count_remote": "0"},
+           {"obj_min_size": 10, "obj_avg_size": 47, "obj_max_size": 101}), "sums")
+    equal(b.summary(prefix="a/")["TotalSize"]["size_all_present_objs"], "40", "of a prefix")
+    equal(b.summary(prefix="none")["ObjCount"]["obj_count_present"], "0", "of a prefix of nothing")
+    properties, got = b.info()
+    equal(got["ObjCount"]["obj_count_present"], "3", "objects")
+    assert '"provider":"ais"' in properties, properties
+    equal(b.info(bsumm_remote=False)[1]["TotalSize"]["size_all_present_objs"], "141", "bytes")
+    raises(AISError, (501,), b.info, prefix="a/")
+    raises(AISError, (404,), c.bucket("jobs-none").info)
+    raises(ErrBckNotFound, (404,), c.bucket("jobs-none").summary)
+    b.delete()
+
+
 # --- rights --------------------------------------------------------------------------------------
 
 
@@ -300,7 +329,7 @@ def jobless(c):
     refused(c, (403,))
 
 
-SETS = {"all": (deletes, copies, details, starts, sorts), "cold": (cold,), "aborts": (aborts,),
+SETS = {"all": (deletes, copies, details, starts, sorts, sums), "cold": (cold,), "aborts": (aborts,),
         "anonymous": (anonymous,), "jobless": (jobless,)}
 
 if __name__ == "__main__":
