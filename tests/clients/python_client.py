@@ -314,7 +314,7 @@ def test_a_target_that_joins(c):
     for i in range(50):
         equal(bucket.get(f"o{i}"), b"x", f"o{i}")
     wait_for(lambda: client._caller.map._renew("one") and
-             any(str(n.origin) == c.url(name) for n in client._caller.map._known["one"].layout._nodes),
+             any(str(n.place.origin) == c.url(name) for n in client._caller.map._known["one"].layout._nodes),
              "the client knows the target")
 
 
