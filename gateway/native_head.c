@@ -193,7 +193,8 @@ enum s3_error native_head_content(struct native_head *h, const struct gateway_ca
     return add_meta(h, call, why);
 }
 
-/* What the backend of its bucket has said of an object, which no other object may have. */
+/* What the backend of its bucket has said of an object, which no other object may have.
+ * Clients of S3 do not see it: they would copy it into metadata of another. */
 static bool is_of_backend(const char *meta)
 {
     return strcasecmp(meta, "backend-etag") == 0 || strcasecmp(meta, "backend-modified") == 0 ||
@@ -345,7 +346,7 @@ void native_head_reply(struct http_request *req, const struct gateway_call *call
     _cleanup_buf_ struct buf tag = BUF_INIT;
     size_t prefix = strlen(NATIVE_META);
     for (const struct target_call_header *h = headers; h != NULL; h = h->next) {
-        if (strncasecmp(h->name, NATIVE_META, prefix) == 0)
+        if (strncasecmp(h->name, NATIVE_META, prefix) == 0 && !is_of_backend(h->name + prefix))
             http_reply_header(req, arena_printf(http_arena(req), S3_META "%s", h->name + prefix),
                               h->value);
         else if (passes(h->name) && !is_overridden(call, h->name))
