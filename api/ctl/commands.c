@@ -60,6 +60,11 @@ static const struct flag_help of_role[] = {
 static const struct flag_help of_grant[] = {{F_prefix, "only keys that begin with PREFIX"},
                                             {F_END, NULL}};
 
+static const struct flag_help of_fs[] = {{F_parallel, "requests for data at once (default 16)"},
+                                         {F_END, NULL}};
+static const struct flag_help of_fs_umount[] = {
+    {F_timeout, "wait no longer for the process (default 60s)"}, {F_END, NULL}};
+
 const struct noun nouns[] = {
     {"cluster", "The whole cluster"},
     {"bucket", "Buckets: names for objects that share properties"},
@@ -71,6 +76,7 @@ const struct noun nouns[] = {
     {"node", "Proxies and targets"},
     {"config", "Settings of the cluster, parameters of its nodes"},
     {"storage", "The targets' disks, and what is on them"},
+    {"fs", "File systems: buckets that are mounted"},
     {"user", "Users of a cluster with access control, and their keys"},
     {"role", "Roles: grants that several users have"},
     {"auth", "Decisions about rights"},
@@ -94,6 +100,7 @@ const struct command commands[] = {
 #include "api/ctl/verbs/node.def"
 #include "api/ctl/verbs/config.def"
 #include "api/ctl/verbs/storage.def"
+#include "api/ctl/verbs/fs.def"
 #include "api/ctl/verbs/user.def"
 #include "api/ctl/verbs/login.def"
 #include "api/ctl/verbs/itself.def"

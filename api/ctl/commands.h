@@ -93,6 +93,9 @@ int storage_reindex(struct ctl *ctl, const struct args *args);
 int storage_validate(struct ctl *ctl, const struct args *args);
 int storage_scrub(struct ctl *ctl, const struct args *args);
 
+int fs_mount(struct ctl *ctl, const struct args *args);
+int fs_umount(struct ctl *ctl, const struct args *args);
+
 int user_ls(struct ctl *ctl, const struct args *args);
 int user_show(struct ctl *ctl, const struct args *args);
 int user_create(struct ctl *ctl, const struct args *args);

@@ -4,9 +4,9 @@
 build_packages="gcc libc6-dev pkgconf meson ninja-build python3 ca-certificates
     libmicrohttpd-dev libcurl4-openssl-dev libjansson-dev libuv1-dev liburing-dev liblmdb-dev
     libxxhash-dev libssl-dev libisal-dev libyaml-dev zlib1g-dev libzstd-dev liblz4-dev
-    liblzma-dev libbz2-dev libarchive-dev libexpat1-dev"
+    liblzma-dev libbz2-dev libarchive-dev libexpat1-dev libfuse3-dev fuse3"
 test_packages="libcmocka-dev clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev shellcheck flake8 pylint gcovr ccache valgrind
-    libfuse3-dev fuse3 e2fsprogs xfsprogs btrfs-progs iptables iproute2 etcd-server ceph-mon ceph-osd radosgw docker.io docker-compose debootstrap
+    e2fsprogs xfsprogs btrfs-progs iptables iproute2 etcd-server ceph-mon ceph-osd radosgw docker.io docker-compose debootstrap
     awscli rclone s3cmd s3fs python3-boto3
     libarchive-tools cpio zip xz-utils bzip2
     curl prometheus python3-requests python3-urllib3 python3-venv python3-yaml python3-xxhash python3-fsspec mypy"

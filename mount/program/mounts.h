@@ -1,0 +1,16 @@
+/* The kernel's table of mounts (proc(5), /proc/self/mountinfo). */
+#pragma once
+
+#include <stdbool.h>
+
+#define MOUNTS_TYPE "fuse.dfc"
+
+/* The type and the source of what is mounted at the path, the topmost; malloc'ed.  table: the
+ * file's text.  Pure. */
+bool mounts_find(const char *table, const char *path, char **type, char **source);
+
+/* Is a bucket mounted there?  The path is absolute and without links. */
+bool mounts_has(const char *path);
+
+/* The path without links, malloc'ed, also of a mount whose process has died; NULL with errno. */
+char *mounts_path(const char *directory);

@@ -1,0 +1,102 @@
+/* umount: the root's attribute user.dfc.pid names the process that serves; umount waits for its
+ * end. */
+#include "mount/program/program.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/parse.h"
+#include "mount/program/mounts.h"
+#include "mount/program/options.h"
+
+#define REAPING_MS 10
+#define REAPING_LOOKS 10
+#define HELPER "fusermount3"
+
+/* The process that serves the mount: a descriptor of it.  -1 with errno; ENOTCONN: it has died. */
+static int server_open(const char *path)
+{
+    char text[32];
+    uint64_t pid;
+    ssize_t n = getxattr(path, "user.dfc.pid", text, sizeof text - 1);
+    if (n < 0)
+        return -1;
+    text[n] = '\0';
+    if (parse_u64(text, &pid, NULL) != 0) {
+        errno = EPROTO;
+        return -1;
+    }
+    return pidfd_open((pid_t)pid, 0);
+}
+
+/* Users may unmount what they mounted, by a program that has the right. */
+static int unmount_by_helper(const char *path, bool dead)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        execlp(HELPER, HELPER, "-u", dead ? "-z" : "--", path, NULL);
+        program_fail(PROGRAM_FAILED, "run %s: %s", HELPER, strerror(errno));
+        _exit(127);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return program_fail(PROGRAM_FAILED, "run %s: %s", HELPER, strerror(errno));
+    return status == 0 ? PROGRAM_OK : PROGRAM_FAILED; /* it has said why */
+}
+
+static int unmount(const char *path, bool dead)
+{
+    if (umount2(path, UMOUNT_NOFOLLOW | (dead ? MNT_DETACH : 0)) == 0)
+        return PROGRAM_OK;
+    if (errno == EPERM)
+        return unmount_by_helper(path, dead);
+    if (errno == EBUSY)
+        return program_fail(PROGRAM_FAILED,
+                            "'%s' is in use: end the programs that use it ('fuser -m' names them)",
+                            path);
+    return program_fail(PROGRAM_FAILED, "unmount '%s': %s", path, strerror(errno));
+}
+
+/* Its parent is told at the same time: for a moment tables of processes still show it. */
+static void await_reaping(int server)
+{
+    for (unsigned i = 0; i < REAPING_LOOKS && pidfd_send_signal(server, 0, NULL, 0) == 0; i++)
+        poll(NULL, 0, REAPING_MS);
+}
+
+static int await(int server, const char *path, uint64_t timeout_ms)
+{
+    struct pollfd end = {.fd = server, .events = POLLIN};
+    int n = poll(&end, 1, timeout_ms < INT32_MAX ? (int)timeout_ms : -1);
+    if (n > 0) {
+        await_reaping(server);
+        return PROGRAM_OK;
+    }
+    return program_fail(PROGRAM_FAILED,
+                        "'%s' is unmounted, but its process has not ended: another mount namespace "
+                        "may have it, too",
+                        path);
+}
+
+int program_umount(const struct options *o)
+{
+    _cleanup_free_ char *path = mounts_path(o->directory);
+    if (path == NULL)
+        return program_fail(PROGRAM_NOT_FOUND, "'%s': %s", o->directory, strerror(errno));
+    if (!mounts_has(path))
+        return program_fail(PROGRAM_NOT_FOUND, "no bucket is mounted at '%s'", o->directory);
+    _cleanup_close_ int server = server_open(path);
+    bool dead = server < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+    int code = unmount(path, dead);
+    if (code != PROGRAM_OK || server < 0)
+        return code;
+    return await(server, path, o->timeout_ms);
+}

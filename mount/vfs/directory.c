@@ -1,0 +1,129 @@
+/* The directories of vfs.h.  Offsets count entries: a reader that goes back begins a new list. */
+#include "mount/vfs/vfs_parts.h"
+
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "mount/bucket/names.h"
+
+struct vfs_directory {
+    struct vfs *vfs;
+    struct node *node;       /* a use */
+    struct listing *listing; /* NULL: not begun */
+    uint64_t at;             /* number of the entry below, or of the next one */
+    bool has_entry;
+    struct entry entry;
+};
+
+static uint64_t const first_offset = 2; /* behind "." and ".." */
+
+int vfs_opendir(struct vfs *v, uint64_t id, struct vfs_directory **directory)
+{
+    struct vfs_directory *d = xcalloc(1, sizeof *d);
+    d->vfs = v;
+    d->node = nodes_of(&v->nodes, id);
+    nodes_use(&v->nodes, d->node);
+    *directory = d;
+    return 0;
+}
+
+static void directory_rewind(struct vfs_directory *d)
+{
+    if (d->has_entry)
+        entry_done(&d->entry);
+    listing_close(d->listing);
+    d->listing = NULL;
+    d->has_entry = false;
+}
+
+void vfs_closedir(struct vfs_directory *d)
+{
+    directory_rewind(d);
+    nodes_forget(&d->vfs->nodes, d->node, 1);
+    free(d);
+}
+
+static void directory_drop(struct vfs_directory *d)
+{
+    entry_done(&d->entry);
+    d->has_entry = false;
+    d->at++;
+}
+
+/* 1: d->entry is the one at this offset; 0: there is none; -errno. */
+static int directory_seek(struct vfs_directory *d, uint64_t offset)
+{
+    int rc = 1;
+    if (d->listing != NULL && offset < d->at)
+        directory_rewind(d);
+    if (d->listing == NULL) {
+        rc = listing_open(&d->vfs->tree, d->node->key, &d->listing);
+        if (rc != 0)
+            return rc;
+        d->at = first_offset;
+    }
+    for (;;) {
+        if (!d->has_entry) {
+            rc = listing_next(d->listing, &d->entry);
+            if (rc <= 0)
+                return rc;
+            d->has_entry = true;
+        }
+        if (d->at == offset)
+            return 1;
+        directory_drop(d);
+    }
+}
+
+static bool fill_dot(struct vfs_directory *d, uint64_t offset,
+                     bool (*fill)(void *context, const struct vfs_entry *e), void *context)
+{
+    const struct vfs_entry e = {
+        .name = offset == 0 ? "." : "..",
+        .is_directory = true,
+        .inode = d->node->inode,
+        .next = offset + 1,
+        .directory = d,
+    };
+    return fill(context, &e);
+}
+
+static bool fill_entry(struct vfs_directory *d,
+                       bool (*fill)(void *context, const struct vfs_entry *e), void *context)
+{
+    const struct entry *e = &d->entry;
+    _cleanup_free_ char *key =
+        e->is_directory ? name_directory(d->node->key, e->name) : name_file(d->node->key, e->name);
+    const struct vfs_entry out = {
+        .name = e->name,
+        .is_directory = e->is_directory,
+        .is_known = e->is_directory || e->is_known,
+        .inode = tree_inode(&d->vfs->tree, key),
+        .next = d->at + 1,
+        .directory = d,
+    };
+    return fill(context, &out);
+}
+
+int vfs_readdir(struct vfs_directory *d, uint64_t offset,
+                bool (*fill)(void *context, const struct vfs_entry *e), void *context)
+{
+    for (; offset < first_offset; offset++) {
+        if (!fill_dot(d, offset, fill, context))
+            return 0;
+    }
+    for (;; offset++) {
+        int rc = directory_seek(d, offset);
+        if (rc <= 0)
+            return rc;
+        if (!fill_entry(d, fill, context))
+            return 0;
+    }
+}
+
+uint64_t vfs_adopt(const struct vfs_entry *e)
+{
+    struct vfs_directory *d = e->directory;
+    struct vfs *v = d->vfs;
+    return nodes_id(&v->nodes, vfs_node_of(v, d->node->key, &d->entry));
+}

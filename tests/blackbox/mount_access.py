@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""A mount in a cluster with access control: it has the rights of the user who mounted, by keys or
+by a token, and programs meet a refusal as EACCES."""
+
+import os
+
+from access_lib import GuardedCluster, make_user
+from lib import check, equal, main, wait_for
+from mount_bucket import read
+from mount_lib import directory_of, mounted, needs_fuse, said_by_sanitizers
+
+DENIED = 7
+GRANT = {"rights": ["read", "list"], "bucket": "box"}
+DATA = os.urandom(1_000_000)
+
+
+def keys(user):
+    return {"DFC_ACCESS_KEY": user.access, "DFC_SECRET_KEY": user.secret,
+            "DFC_CLUSTER_KEY_FILE": ""}
+
+
+def refused(path):
+    try:
+        read(path)
+    except PermissionError:
+        return True
+    return False
+
+
+def test_the_mount_is_of_its_user(c):
+    c.create("box")
+    c.put("box", "d/o", DATA).expect(200)
+    reader = make_user(c, "reader", [GRANT])
+    with mounted(c, "dfc://box", env=keys(reader)) as path:
+        equal(os.listdir(path + "/d"), ["o"], "a list")
+        check(read(path + "/d/o") == DATA, "other bytes")
+        os.statvfs(path)
+    with mounted(c, "dfc://box", env={"DFC_TOKEN": reader.headers()["Authorization"].split()[1],
+                                      "DFC_CLUSTER_KEY_FILE": ""}) as path:
+        check(read(path + "/d/o") == DATA, "other bytes, by the token")
+
+
+def test_a_user_without_rights_is_refused(c):
+    stranger = make_user(c, "stranger", [{"rights": ["read", "list"], "bucket": "other"}])
+    for env in (keys(stranger), {"DFC_ACCESS_KEY": "", "DFC_CLUSTER_KEY_FILE": ""}):
+        done = c.dfcctl("fs", "mount", "dfc://box", directory_of(c, "refused"), env=env)
+        equal(done.returncode, DENIED, done.stderr)
+
+
+def test_rights_end_while_it_is_mounted(c):
+    user = make_user(c, "former", [GRANT])
+    with mounted(c, "dfc://box", "--attr-ttl=0", env=keys(user)) as path:
+        check(read(path + "/d/o") == DATA, "other bytes")
+        c.call("POST", "/v1/users/former/grants", {"action": "revoke", "value": GRANT}).expect(200)
+        wait_for(lambda: refused(path + "/d/o"), "the refusal")
+
+
+def test_sanitizers_found_nothing(c):
+    del c
+    equal(said_by_sanitizers(), [], "reports of sanitizers")
+
+
+if __name__ == "__main__":
+    needs_fuse()
+    main(make=GuardedCluster, targets=2)

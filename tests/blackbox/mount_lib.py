@@ -1,0 +1,121 @@
+"""Mounted buckets for black-box tests: every mount of a test is gone at its end, and no sanitizer
+found anything in the processes that served them."""
+
+import atexit
+import contextlib
+import ctypes
+import glob
+import os
+import subprocess
+import tempfile
+
+from lib import BUILD, Failed, check, equal, skip, wait_for
+from namespaces import enter
+
+MOUNTED = []  # directories
+LOGS = tempfile.mkdtemp(prefix="dfc-test-mount-")
+LIBC = ctypes.CDLL(None, use_errno=True)
+DETACH = 2
+
+
+def needs_fuse():
+    """Begins the script anew in a mount namespace of its own: a copy that another test's namespace
+    has of a mount would keep its process."""
+    enter()
+    if not os.path.exists("/dev/fuse"):
+        skip("there is no /dev/fuse")
+    if not os.path.exists(os.path.join(BUILD, "dfc-mount")):
+        skip("the build has no dfc-mount: libfuse3 was missing")
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+        old = os.environ.get(name)
+        os.environ[name] = (old + ":" if old else "") + f"log_path={LOGS}/{name}"
+
+
+def clean():
+    for directory in MOUNTED:
+        while mounts(directory):
+            if LIBC.umount2(directory.encode(), DETACH) != 0:
+                break
+    subprocess.run(["rm", "-rf", LOGS], check=False)
+
+
+def to_be_cleaned(path):
+    """Before the cluster's directory is removed, which waits for its mounts."""
+    if not MOUNTED:
+        atexit.register(clean)
+    MOUNTED.append(path)
+
+
+def mounts(directory):
+    """What is mounted there."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        return [line for line in f if line.split()[4] == directory]
+
+
+def said_by_sanitizers():
+    found = []
+    for path in glob.glob(LOGS + "/*SAN_OPTIONS*"):
+        with open(path, encoding="utf-8", errors="replace") as f:
+            found.append(f.read())
+    return found
+
+
+def directory_of(c, name):
+    """Where a mount may be; it is made."""
+    path = os.path.realpath(os.path.join(c.dir, "mnt-" + name))
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path)
+    return path
+
+
+def mount(c, url, *flags, name="one", status=0, env=None, **options):
+    """The directory; status: the exit code."""
+    path = directory_of(c, name)
+    to_be_cleaned(path)
+    done = c.dfcctl("fs", "mount", url, path, *flags, env=env, **options)
+    if done.returncode != status:
+        raise Failed(f"fs mount {url}: {done.returncode}: {done.stderr}")
+    equal(len(mounts(path)), 1 if status == 0 else 0, f"mounts after {done.stderr or 'success'}")
+    return path
+
+
+def server(path):
+    """The process that serves the mount."""
+    return int(os.getxattr(path, "user.dfc.pid"))
+
+
+def has_ended(pid):
+    """Its parent may not have been told yet."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def umount(c, path, status=0):
+    pid = server(path)
+    done = c.dfcctl("fs", "umount", path)
+    if done.returncode != status:
+        raise Failed(f"fs umount: {done.returncode}: {done.stderr}")
+    if status == 0:
+        equal(mounts(path), [], "mounts after umount")
+        check(has_ended(pid), f"the process {pid} is there after umount")
+    return done
+
+
+@contextlib.contextmanager
+def mounted(c, url, *flags, **options):
+    path = mount(c, url, *flags, **options)
+    yield path
+    umount(c, path)
+
+
+def waits_for_fuse(pid):
+    """Until the process waits for an answer of the file system."""
+    def waits():
+        with open(f"/proc/{pid}/wchan", encoding="ascii") as f:
+            where = f.read()
+        return any(part in where for part in ("request", "fuse", "folio", "page"))
+
+    wait_for(waits, f"process {pid} waits for the file system")
