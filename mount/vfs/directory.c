@@ -7,6 +7,7 @@
 #include "mount/bucket/names.h"
 
 struct vfs_directory {
+    struct handle handle; /* first */
     struct vfs *vfs;
     struct node *node;       /* a use */
     struct listing *listing; /* NULL: not begun */
@@ -17,16 +18,6 @@ struct vfs_directory {
 
 static uint64_t const first_offset = 2; /* behind "." and ".." */
 
-int vfs_opendir(struct vfs *v, uint64_t id, struct vfs_directory **directory)
-{
-    struct vfs_directory *d = xcalloc(1, sizeof *d);
-    d->vfs = v;
-    d->node = nodes_of(&v->nodes, id);
-    nodes_use(&v->nodes, d->node);
-    *directory = d;
-    return 0;
-}
-
 static void directory_rewind(struct vfs_directory *d)
 {
     if (d->has_entry)
@@ -36,11 +27,29 @@ static void directory_rewind(struct vfs_directory *d)
     d->has_entry = false;
 }
 
-void vfs_closedir(struct vfs_directory *d)
+static void directory_close(struct handle *h)
 {
+    struct vfs_directory *d = (struct vfs_directory *)h;
     directory_rewind(d);
     nodes_forget(&d->vfs->nodes, d->node, 1);
     free(d);
+}
+
+int vfs_opendir(struct vfs *v, uint64_t id, struct vfs_directory **directory)
+{
+    struct vfs_directory *d = xcalloc(1, sizeof *d);
+    d->vfs = v;
+    d->node = nodes_of(&v->nodes, id);
+    nodes_use(&v->nodes, d->node);
+    handles_add(&v->handles, &d->handle, directory_close);
+    *directory = d;
+    return 0;
+}
+
+void vfs_closedir(struct vfs_directory *d)
+{
+    handles_remove(&d->vfs->handles, &d->handle);
+    directory_close(&d->handle);
 }
 
 static void directory_drop(struct vfs_directory *d)

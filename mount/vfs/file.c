@@ -8,11 +8,21 @@
 #include "common/mem.h"
 
 struct vfs_file {
+    struct handle handle; /* first */
     struct vfs *vfs;
     struct entity *entity;
     pthread_mutex_t lock; /* guards the next one; the buffer's lock is never taken with it */
     struct readahead readahead;
 };
+
+static void file_close(struct handle *h)
+{
+    struct vfs_file *f = (struct vfs_file *)h;
+    buffer_readers(f->vfs->buffer, -1);
+    entity_unref(f->entity);
+    pthread_mutex_destroy(&f->lock);
+    free(f);
+}
 
 int vfs_openfile(struct vfs *v, uint64_t id, struct vfs_file **file)
 {
@@ -31,16 +41,15 @@ int vfs_openfile(struct vfs *v, uint64_t id, struct vfs_file **file)
     pthread_mutex_init(&f->lock, NULL);
     buffer_readers(v->buffer, 1);
     dfc_object_info_free(info);
+    handles_add(&v->handles, &f->handle, file_close);
     *file = f;
     return 0;
 }
 
 void vfs_closefile(struct vfs_file *f)
 {
-    buffer_readers(f->vfs->buffer, -1);
-    entity_unref(f->entity);
-    pthread_mutex_destroy(&f->lock);
-    free(f);
+    handles_remove(&f->vfs->handles, &f->handle);
+    file_close(&f->handle);
 }
 
 ssize_t vfs_read(struct vfs_file *f, const struct vfs_read *r, void *to)

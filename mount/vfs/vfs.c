@@ -22,6 +22,7 @@ int vfs_open(const struct vfs_options *options, struct dfc_client *client, struc
     }
     v->opened_s = clock_wall_ms() / 1000;
     pthread_mutex_init(&v->room_lock, NULL);
+    handles_init(&v->handles);
     nodes_init(&v->nodes, options->prefix);
     const struct buffer_options buffer = {
         .bytes = options->buffer_bytes,
@@ -43,6 +44,7 @@ void vfs_close(struct vfs *v)
 {
     if (v == NULL)
         return;
+    handles_done(&v->handles);
     buffer_free(v->buffer);
     nodes_done(&v->nodes);
     tree_close(&v->tree);

@@ -30,7 +30,8 @@ struct vfs;
 /* The bucket must exist.  The client is borrowed. */
 int vfs_open(const struct vfs_options *options, struct dfc_client *client, struct vfs **vfs,
              struct dfc_error *err);
-void vfs_close(struct vfs *v); /* no call may be running; NULL is fine */
+/* No call may be running; what is open is closed.  NULL is fine. */
+void vfs_close(struct vfs *v);
 
 /* ---- names and attributes ---- */
 

@@ -5,6 +5,7 @@
 
 #include "mount/bucket/tree.h"
 #include "mount/data/buffer.h"
+#include "mount/vfs/handles.h"
 #include "mount/vfs/nodes.h"
 #include "mount/vfs/vfs.h"
 
@@ -16,6 +17,7 @@ struct vfs {
     pthread_mutex_t room_lock;
     uint64_t room_asked_ms; /* 0: never */
     struct tree_room room;
+    struct handles handles;
     struct nodes nodes;
 };
 

@@ -111,11 +111,11 @@ def mounted(c, url, *flags, **options):
     umount(c, path)
 
 
-def waits_for_fuse(pid):
-    """Until the process waits for an answer of the file system."""
+def waits_for_fuse(process, call):
+    """Until the process waits in this system call (its number)."""
     def waits():
-        with open(f"/proc/{pid}/wchan", encoding="ascii") as f:
-            where = f.read()
-        return any(part in where for part in ("request", "fuse", "folio", "page"))
+        check(process.poll() is None, f"the process has ended: {process.poll()}")
+        with open(f"/proc/{process.pid}/syscall", encoding="ascii") as f:
+            return f.read().split()[0] == str(call)
 
-    wait_for(waits, f"process {pid} waits for the file system")
+    wait_for(waits, f"process {process.pid} waits for the file system")
