@@ -244,6 +244,26 @@ def test_fsspec(c):
     check(not fs.exists("fb"), "the bucket is there")
 
 
+def test_a_large_file_in_parts(c):
+    """Also by a client that cannot reach targets, and over an object that is there."""
+    data = random.Random(8).randbytes((11 << 20) + 5)
+    with tempfile.NamedTemporaryFile() as f:
+        f.write(data)
+        f.flush()
+        for client, want in ((c.client(), {"k": "v"}), (c.client(direct=False), {})):
+            bucket = client.bucket("parts").create(exist_ok=True)
+            info = bucket.put_file("large", f.name, meta=want, part_size=5 << 20)
+            equal((info.size, info.etag), (len(data), bucket.head("large").etag), "what was stored")
+            equal(bucket.head("large").meta, want, "metadata")
+            check(bucket.get("large") == data, "other bytes")
+        try:
+            bucket.put_file("large", f.name, if_absent=True, part_size=5 << 20)
+            check(False, "an object that exists was replaced")
+        except dfc.Precondition:
+            pass
+    equal(client.get_json("/v1/uploads/parts")["uploads"], [], "open uploads")
+
+
 def test_a_file_is_written_whole_or_not_at_all(c):
     fs = fsspec.filesystem("dfc", skip_instance_cache=True, **c.options())
     fs.mkdir("whole")

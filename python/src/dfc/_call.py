@@ -68,6 +68,7 @@ class Request:
     body: Optional[Body] = None
     twice_is_harmless: bool = True
     owner: Optional[Tuple[str, str]] = None  #: bucket and object, where a target answers
+    by_proxy: bool = False  #: a proxy knows the target, and the map does not
     endpoint: Optional[int] = None  #: this one alone
 
 
@@ -243,7 +244,7 @@ class Caller:
         """Where a call begins: its node, path and query, and whether the map says so."""
         query = dict(request.query)
         place = None
-        if self.map is not None and request.owner is not None:
+        if self.map is not None and request.owner is not None and not request.by_proxy:
             place = self.map.place(*request.owner)
         now = time.monotonic()
         if place is not None and self._relayed.get(place.origin, 0.0) <= now and (

@@ -10,7 +10,7 @@ from typing import (TYPE_CHECKING, Any, BinaryIO, Dict, Iterable, Iterator, List
 
 import xxhash
 
-from . import _body, _retry, _wire, batch
+from . import _body, _retry, _upload, _wire, batch
 from ._call import Failed, Reply, Request, encode_name, json_request, read_json
 from .errors import Conflict, Corrupt, Error, Invalid, NotFound, Unreachable
 from .job import Job
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .client import Client
 
 BUFFER = 1 << 20  #: bytes that open() reads at once
+PART = 64 << 20  #: bytes of a part of put_file()
 #: Of a name that stands in a path as it is.
 _PLAIN = re.compile(r"[A-Za-z0-9_.\-/~()!*']+").fullmatch
 
@@ -97,15 +98,9 @@ class Bucket:
                 return self.put(name, f, content_type=content_type, meta=meta,
                                 if_absent=if_absent, if_match=if_match)
         body = _body.of(data)
-        headers = {f"Dfc-Meta-{key}": value for key, value in (meta or {}).items()}
-        if content_type is not None:
-            headers["Content-Type"] = content_type
+        headers = {**_about(content_type, meta), **_conditions(if_absent, if_match)}
         if body.checksum is not None:
             headers.update({"Dfc-Checksum-Type": "xxh3", "Dfc-Checksum-Value": body.checksum})
-        if if_absent:
-            headers["If-None-Match"] = "*"
-        if if_match is not None:
-            headers["If-Match"] = if_match
         reply = self._client.call(self._request(
             "PUT", name, headers=headers, body=body,
             twice_is_harmless=not if_absent and if_match is None))
@@ -113,6 +108,27 @@ class Bucket:
         return ObjectInfo(int(document["size"]), str(document["etag"]), str(document["version"]),
                           str(document["checksum"]["type"]), str(document["checksum"]["value"]),
                           content_type or "", meta=dict(meta or {}))
+
+    def put_file(self, name: str, path: "Union[str, os.PathLike[str]]", *,
+                 content_type: Optional[str] = None, meta: Optional[Mapping[str, str]] = None,
+                 if_absent: bool = False, if_match: Optional[str] = None,
+                 part_size: int = PART, threads: int = 4) -> ObjectInfo:
+        """Stores a file.  One of more than `part_size` bytes goes in parts, `threads` at a time; a
+        part that fails is sent again, alone.  Readers see the object when all parts are there."""
+        if part_size < _upload.PART_MIN or threads < 1:
+            raise Invalid(f"part_size has to be at least {_upload.PART_MIN} bytes, threads 1",
+                          code="invalid_argument")
+        with open(path, "rb") as f:
+            size = os.fstat(f.fileno()).st_size
+            if size <= part_size:
+                return self.put(name, f, content_type=content_type, meta=meta,
+                                if_absent=if_absent, if_match=if_match)
+            at = self._request("POST", name).path.replace("/v1/objects/", "/v1/uploads/", 1)
+            reply = _upload.Upload(self._client.caller, self.name, name, at).send(
+                f.fileno(), size, _upload.part_size(size, part_size), threads,
+                _about(content_type, meta), _conditions(if_absent, if_match))
+        return ObjectInfo(int(reply["size"]), str(reply.get("etag", "")), str(reply["version"]),
+                          content_type=content_type or "", meta=dict(meta or {}))
 
     def open(self, name: str, *, offset: int = 0, length: Optional[int] = None,
              if_match: Optional[str] = None, if_none_match: Optional[str] = None,
@@ -296,6 +312,16 @@ class Bucket:
                  names: Optional[List[str]] = None) -> Job:
         """Of a bucket with a backend: brings objects here before they are read."""
         return self._job("prefetch", {}, prefix, template, names)
+
+
+def _about(content_type: Optional[str], meta: Optional[Mapping[str, str]]) -> Dict[str, str]:
+    headers = {f"Dfc-Meta-{key}": value for key, value in (meta or {}).items()}
+    return headers if content_type is None else {**headers, "Content-Type": content_type}
+
+
+def _conditions(if_absent: bool, if_match: Optional[str]) -> Dict[str, str]:
+    absent = {"If-None-Match": "*"} if if_absent else {}
+    return absent if if_match is None else {**absent, "If-Match": if_match}
 
 
 def _check_part(reply: Reply, asked: str) -> None:

@@ -212,8 +212,8 @@ class DfcFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if os.path.isdir(lpath):
             return
         bucket, name = self._at(rpath)
-        with open(lpath, "rb") as f, _as_file_errors(rpath):
-            info = bucket.put(name, f, if_absent=mode == "create")
+        with _as_file_errors(rpath):
+            info = bucket.put_file(name, lpath, if_absent=mode == "create")
         if callback is not None:
             callback.set_size(info.size)
             callback.absolute_update(info.size)
