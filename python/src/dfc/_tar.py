@@ -29,6 +29,10 @@ class Damaged(Exception):
     """The bytes are no tar, or end too early."""
 
 
+class CutOff(Damaged):
+    """They end too early."""
+
+
 def octal(field: bytes) -> int:
     """A number of a header: octal digits, or (GNU) binary after a byte of 0x80."""
     if field[0] == 0x80:
@@ -65,7 +69,7 @@ def _exactly(stream: Any, count: int) -> bytes:
         parts.append(data)
         left -= len(data)
     if left > 0:
-        raise Damaged("it ends too early, so it was cut off")
+        raise CutOff("it ends too early, so it was cut off")
     return b"".join(parts)
 
 

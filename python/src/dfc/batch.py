@@ -7,7 +7,7 @@ asked for again, from the first entry that did not come whole: what is wrong wit
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional
 
 from . import _retry, _tar, _wire
 from ._call import Reply, json_request
@@ -18,71 +18,44 @@ if TYPE_CHECKING:
 
 #: Entries of one request: a target takes 10,000 (`batch_entries_max`), and 4 MiB of their names.
 REQUEST_MAX = 1000
-BLOCK = 512
-MISSING = b"__404__/"
+MISSING = "__404__/"
 
 Item = Dict[str, Any]
 
 
-class _Tar:
-    """A tar as it comes.  What targets write: ustar headers, and extended headers before them."""
+class _Pieces:
+    """Pieces of a reply as a stream; none of their bytes is moved but to be given."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self._buffer = b""
+        self._piece, self._at = b"", 0
 
-    def _exactly(self, count: int) -> bytes:
-        parts, left = [self._buffer], count - len(self._buffer)
-        while left > 0:
-            piece = next(self._pieces, b"")
-            if not piece:
-                raise _wire.Broken("the tar ends too early", sent=True)
-            parts.append(piece)
-            left -= len(piece)
-        data = b"".join(parts)
-        self._buffer = data[count:]
-        return data[:count]
-
-    def _contents(self, size: int) -> bytes:
-        data = self._exactly(size)
-        self._exactly(-size % BLOCK)
+    def read(self, count: int) -> bytes:
+        """At most so many bytes; nothing at the end."""
+        if self._at == len(self._piece):
+            self._piece, self._at = next(self._pieces, b""), 0
+        data = self._piece[self._at:self._at + count]
+        self._at += len(data)
         return data
-
-    def drain(self) -> None:
-        """What is behind the end: then the connection can be used again."""
-        for _ in self._pieces:
-            pass
-
-    def next(self) -> Optional[Tuple[bytes, bytes]]:
-        """Name and bytes; None at the end."""
-        more: Dict[bytes, bytes] = {}
-        while True:
-            block = self._exactly(BLOCK)
-            if block == bytes(BLOCK):
-                return None
-            size = int(more.get(b"size") or _tar.octal(block[124:136]))
-            data = self._contents(size)
-            if block[156:157] == b"x":
-                more = _tar.records(data)
-            elif block[156:157] == b"0":
-                return more.get(b"path") or block[:100].rstrip(b"\0"), data
-            else:
-                raise Corrupt(f"an entry of type {block[156:157]!r} in a batch", code="bad_length")
 
 
 def _come(reply: Reply, count: int) -> Iterator[Optional[bytes]]:
-    tar = _Tar(reply.pieces())
-    for _ in range(count):
-        try:
-            entry = tar.next()
-        except _tar.Damaged as e:
-            raise Corrupt(f"a batch that is damaged: {e}", code="bad_length") from e
-        if entry is None:
-            raise _wire.Broken("the tar has too few entries", sent=True)
-        yield None if entry[0].startswith(MISSING) else entry[1]
-    if tar.next() is not None:
-        raise Corrupt("the tar of a batch has too many entries", code="bad_length")
-    tar.drain()
+    stream = _Pieces(reply.pieces())
+    found = 0
+    try:
+        for name, data in _tar.files(stream):
+            found += 1
+            if found > count:
+                raise Corrupt("the tar of a batch has too many entries", code="bad_length")
+            yield None if name.startswith(MISSING) else data
+    except _tar.CutOff as e:
+        raise _wire.Broken(str(e), sent=True) from e
+    except _tar.Damaged as e:
+        raise Corrupt(f"a batch that is damaged: {e}", code="bad_length") from e
+    if found < count:
+        raise _wire.Broken("the tar has too few entries", sent=True)
+    while stream.read(1 << 20):  # what is behind the end: then the connection can be used again
+        pass
 
 
 def _request(client: "Client", items: List[Item], missing_ok: bool, retry: _retry.Retry) -> Reply:
