@@ -6,14 +6,14 @@ import contextlib
 import ctypes
 import glob
 import os
-import subprocess
+import shutil
 import tempfile
 
 from lib import BUILD, Failed, check, equal, skip, wait_for
 from namespaces import enter
 
 MOUNTED = []  # directories
-LOGS = tempfile.mkdtemp(prefix="dfc-test-mount-")
+REPORTS = []  # the directory for those of sanitizers
 LIBC = ctypes.CDLL(None, use_errno=True)
 DETACH = 2
 
@@ -26,9 +26,11 @@ def needs_fuse():
         skip("there is no /dev/fuse")
     if not os.path.exists(os.path.join(BUILD, "dfc-mount")):
         skip("the build has no dfc-mount: libfuse3 was missing")
+    REPORTS.append(tempfile.mkdtemp(prefix="dfc-test-mount-"))
+    atexit.register(shutil.rmtree, REPORTS[0], ignore_errors=True)
     for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
         old = os.environ.get(name)
-        os.environ[name] = (old + ":" if old else "") + f"log_path={LOGS}/{name}"
+        os.environ[name] = (old + ":" if old else "") + f"log_path={REPORTS[0]}/{name}"
 
 
 def clean():
@@ -36,7 +38,6 @@ def clean():
         while mounts(directory):
             if LIBC.umount2(directory.encode(), DETACH) != 0:
                 break
-    subprocess.run(["rm", "-rf", LOGS], check=False)
 
 
 def to_be_cleaned(path):
@@ -54,7 +55,7 @@ def mounts(directory):
 
 def said_by_sanitizers():
     found = []
-    for path in glob.glob(LOGS + "/*SAN_OPTIONS*"):
+    for path in glob.glob(REPORTS[0] + "/*SAN_OPTIONS*"):
         with open(path, encoding="utf-8", errors="replace") as f:
             found.append(f.read())
     return found
