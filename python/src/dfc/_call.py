@@ -173,8 +173,9 @@ class Caller:
         reply whose body is still to be read.  Everything out of the ordinary is left to call(): a
         failure is for its count, None is for it to begin.  Raises what is final."""
         place = self.map.place(bucket, name) if self.map is not None else None
-        if place is None or (self._relayed and place.origin in self._relayed) or \
-                self.endpoints[0].tls and not place.origin.tls:
+        if place is None or self.endpoints[0].tls and not place.origin.tls:
+            return None
+        if self._relayed and self._relayed.get(place.origin, 0.0) > time.monotonic():
             return None
         if not place.tail:
             self._prepare(place)
