@@ -69,6 +69,7 @@ int archive_ls(struct ctl *ctl, const struct args *args);
 int archive_cat(struct ctl *ctl, const struct args *args);
 int archive_get(struct ctl *ctl, const struct args *args);
 int archive_extract(struct ctl *ctl, const struct args *args);
+int archive_append(struct ctl *ctl, const struct args *args);
 int archive_create(struct ctl *ctl, const struct args *args);
 
 int sort_start(struct ctl *ctl, const struct args *args);

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import socket
+import subprocess
 import sys
 import tarfile
 import unittest
@@ -139,7 +140,9 @@ class Shards(Case):
         self.assertEqual(self.shards(), before)
 
 
-class Archives(Case):
+class WithArchive(Case):
+    """An archive of some files, as the object b/k."""
+
     def setUp(self):
         super().setUp()
         self.mock.create("b")
@@ -170,6 +173,8 @@ class Archives(Case):
         return {os.path.relpath(os.path.join(at, f), root): self.read(os.path.join(root, at, f))
                 for at, _, files in os.walk(root) for f in files}
 
+
+class Archives(WithArchive):
     def test_every_format(self):
         made = {"tar": self.tar(), "gnu": self.tar(format=tarfile.GNU_FORMAT),
                 "gz": self.tar("w:gz"), "bz2": self.tar("w:bz2"), "xz": self.tar("w:xz"),
@@ -271,6 +276,104 @@ class Archives(Case):
         self.assertEqual(members(self.mock.objects("b")["k.tar"]), [])
         self.run_ctl("archive", "create", "b/k.tar", "d", "--if-absent", code=1)
         self.assertIn("exists already", self.err)
+
+
+class Append(WithArchive):
+    """dfcctl archive append, beside what GNU tar does and reads."""
+
+    def object(self):
+        return self.mock.objects("b")["k"]
+
+    def gnu_tar(self, *words):
+        return subprocess.run(["tar", *words], cwd=self.path("."), check=True,
+                              stdout=subprocess.PIPE, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout
+
+    def test_as_gnu_tar(self):
+        more = {"new 1": b"n", "ü/deep": pattern(200000, 3), "y" * 200: b"", "a/one.txt": b"2"}
+        for name, data in more.items():
+            self.write("d/" + name, data)
+        whole = self.tar()
+        end = len(whole.rstrip(b"\0")) + 511 & ~511
+        for name, data in {"pax": whole, "gnu": self.tar(format=tarfile.GNU_FORMAT),
+                           "no end blocks": whole[:end], "one zero block": whole[:end + 512],
+                           "trailing zeros": whole + bytes(70001)}.items():
+            with self.subTest(name):
+                self.put(data)
+                with open(self.path("t.tar"), "wb") as f:
+                    f.write(data)
+                self.gnu_tar("-rf", "t.tar", "-C", "d", *sorted(more))
+                doc = self.json("archive", "append", "b/k", "d")
+                self.assertEqual((doc["done"], doc["bytes"]), (1, len(self.object())))
+                self.assertEqual(members(self.object()), members(self.read("t.tar")))
+                with open(self.path("k.tar"), "wb") as f:
+                    f.write(self.object())
+                self.assertEqual(self.gnu_tar("-tf", "k.tar"), self.gnu_tar("-tf", "t.tar"))
+                self.assertEqual(self.run_ctl("archive", "cat", "b/k", "a/one.txt"), b"2")
+
+    def test_again_and_again(self):
+        self.put(b"")
+        for i in range(4):
+            self.write(f"{i}", pattern(i * 511, i))
+            self.run_ctl("archive", "append", "b/k", f"{i}")
+        self.assertEqual(members(self.object()), [(f"{i}", pattern(i * 511, i)) for i in range(4)])
+        self.assertEqual(len(self.object()) % 512, 0)
+
+    def test_sparse_members_stay(self):
+        with open(self.path("holes"), "wb") as f:
+            f.truncate(5 << 20)
+            f.seek(1 << 20)
+            f.write(b"x")
+        self.write("n", b"1")
+        for form in ("gnu", "posix"):
+            self.gnu_tar("-cSf", "t.tar", "--format", form, "holes")
+            self.put(self.read("t.tar"))
+            self.run_ctl("archive", "append", "b/k", "n")
+            self.assertEqual(members(self.object()), [("holes", self.read("holes")), ("n", b"1")])
+
+    def test_metadata_stays(self):
+        self.run_ctl("put", "-", "b/k", "-m", "step=7", "--content-type", "x/y", stdin=self.tar())
+        self.write("n", b"1")
+        self.run_ctl("archive", "append", "b/k", "n")
+        info = self.json("object", "head", "b/k")
+        self.assertEqual((info["content_type"], info["meta"]), ("x/y", {"step": "7"}))
+
+    def test_what_is_refused(self):
+        self.write("n", b"1")
+        os.mkdir(self.path("none"))
+        whole = self.tar()
+        for data in (self.tar("w:gz"), self.zip(), b"plain text", whole[:len(whole) // 2],
+                     whole[:whole.rindex(b"long") + 4], whole + b"x"):
+            self.put(data)
+            self.run_ctl("archive", "append", "b/k", "n", code=1)
+            self.assertIn("only a plain tar can be appended to", self.err)
+            self.assertEqual(self.object(), data)
+        self.put(whole)
+        self.run_ctl("archive", "append", "b/k", "n", "gone", code=1)
+        self.assertIn("nothing was stored", self.err)
+        self.run_ctl("archive", "append", "b/k", "none", code=4)
+        self.run_ctl("archive", "append", "b/k", code=2)
+        self.run_ctl("archive", "append", "b", "n", code=2)
+        self.run_ctl("archive", "append", "b/none", "n", code=3)
+        self.assertEqual(self.object(), whole)
+
+    def test_a_race_is_lost(self):
+        self.write("n", b"1")
+        self.put(self.tar())
+        before = self.object()
+        for method in ("GET", "PUT"):
+            self.mock.plan({"at": "target", "method": method, "do": "status", "status": 412})
+            self.run_ctl("archive", "append", "b/k", "n", code=1)
+            self.assertIn("the archive was changed meanwhile", self.err)
+            self.assertEqual(self.object(), before)
+
+    def test_a_call_that_breaks_off(self):
+        """Whether it was done is not known: it is not repeated, or the file might be there twice."""
+        self.write("n", pattern(100000))
+        self.put(self.tar())
+        before = self.object()
+        self.mock.plan({"at": "target", "method": "PUT", "do": "drop"})
+        self.run_ctl("archive", "append", "b/k", "n", code=5)
+        self.assertEqual(self.object(), before)
 
 
 if __name__ == "__main__":

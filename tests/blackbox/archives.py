@@ -4,6 +4,7 @@
 import io
 import os
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 
 from lib import check, contents, equal, main
 
@@ -60,6 +61,46 @@ def test_other_formats_are_read(c):
         got = run(c, "archive", "cat", f"one/all.{extension}", "part-1/0001.cls", "part-2/0002.cls")
         equal(got, "12", extension)
     run(c, "archive", "cat", "one/all.zip", "none", status=3)
+
+
+def test_append(c):
+    """Whatever keeps the bucket's objects, the members are there, in their order."""
+    path = os.path.join(c.dir, "more")
+    data = os.urandom(300000)
+    with open(path, "wb") as f:
+        f.write(data)
+    for bucket in ("one", "two", "ec"):
+        name = next(n for n in c.names(bucket) if n.endswith(".tar"))
+        old = c.get(bucket, name).body
+        c.put(bucket, "grows", old).expect(200)
+        run(c, "archive", "append", f"{bucket}/grows", path)
+        equal(members(c.get(bucket, "grows").body), members(old) + [("more", data)], bucket)
+
+
+def test_appenders_at_once(c):
+    """Each repeats what lost a race: every file is there, once."""
+    out = io.BytesIO()
+    tarfile.open(fileobj=out, mode="w").close()
+    c.put("two", "shared", out.getvalue()).expect(200)
+
+    def append(who):
+        for i in range(5):
+            path = os.path.join(c.dir, f"{who}-{i}")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(f"{who} {i}")
+            while True:
+                done = c.dfcctl("archive", "append", "two/shared", path)
+                if "changed meanwhile" not in done.stderr:
+                    break
+            equal((done.returncode, done.stderr), (0, ""), f"append {path}")
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(append, "ab"))
+    got = members(c.get("two", "shared").body)
+    equal(sorted(got), [(f"{w}-{i}", b"%s %d" % (w.encode(), i)) for w in "ab" for i in range(5)],
+          "members")
+    for who in "ab":
+        equal([n for n, _ in got if n[0] == who], [f"{who}-{i}" for i in range(5)], "order")
 
 
 def test_a_sort_of_xz_and_bz2(c):

@@ -12,7 +12,8 @@ DEFINE_CLEANUP(struct dfc_object_info, dfc_object_info_free);
 
 struct object_reader {
     struct dfc_client *client;
-    char *bucket, *key, *etag, *what;
+    char *bucket, *key, *what;
+    struct dfc_object_info *info;
     uint64_t size;
     uint64_t at; /* the next byte that is read */
     unsigned char *data;
@@ -34,11 +35,11 @@ int object_reader_open(struct dfc_client *client, const char *bucket, const char
         .client = client,
         .bucket = xstrdup(bucket),
         .key = xstrdup(key),
-        .etag = xstrdup(info->etag),
         .what = xprintf("'%s/%s'", bucket, key),
         .size = info->size,
         .range = RANGE_MIN,
     };
+    r->info = steal(info);
     *out = r;
     return DFC_OK;
 }
@@ -50,9 +51,14 @@ void object_reader_close(struct object_reader *r)
     dfc_free(r->data);
     free(r->bucket);
     free(r->key);
-    free(r->etag);
+    dfc_object_info_free(r->info);
     free(r->what);
     free(r);
+}
+
+const struct dfc_object_info *object_reader_info(const struct object_reader *r)
+{
+    return r->info;
 }
 
 void object_reader_failure(const struct object_reader *r, struct dfc_error *err)
@@ -72,7 +78,7 @@ static int fetch(struct object_reader *r, struct error *err)
     const struct dfc_get_options options = {
         .offset = (int64_t)r->at,
         .length = left < r->range ? left : r->range,
-        .if_match = r->etag[0] != '\0' ? r->etag : NULL,
+        .if_match = r->info->etag[0] != '\0' ? r->info->etag : NULL,
     };
     if (dfc_get_memory(r->client, r->bucket, r->key, &options, &data, &len, NULL, &r->failed) !=
         DFC_OK)

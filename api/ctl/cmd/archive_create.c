@@ -1,16 +1,13 @@
 /* archive create: local files and directories as one archive. */
 #include "api/ctl/commands.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/ctl/archive/bundle.h"
-#include "api/ctl/archive/local_file.h"
+#include "api/ctl/archive/gathered.h"
 #include "api/ctl/interrupt.h"
 #include "api/ctl/names/name.h"
 #include "api/ctl/put_flags.h"
-#include "api/ctl/tally.h"
-#include "api/ctl/files/walk.h"
 #include "common/mem.h"
 #include "sort/shard/member_writer.h"
 
@@ -20,71 +17,9 @@ struct creation {
     struct ctl *ctl;
     const struct put_flags *flags;
     const struct shard_format_ops *format;
-    struct shard_plan plan; /* files alone: there are no records here */
-    uint64_t bytes;
-    struct tally *tally;
+    struct gathered files;
     struct progress *bar;
 };
-
-/* ---- what there is ---- */
-
-static void add(struct creation *c, const char *path, const char *member)
-{
-    struct error e = ERROR_INIT;
-    struct shard_file *f = NULL;
-    int rc = shard_plan_add_plain(&c->plan, path, member, &f, &e);
-    if (rc == 0)
-        rc = local_file_note(f, &e);
-    if (rc != 0)
-        tally_fail_common(c->tally, path, &e);
-    else
-        c->bytes += f->size;
-}
-
-static bool file_found(void *context, const char *path, const char *below, uint64_t size)
-{
-    (void)size;
-    add(context, path, below);
-    return !interrupted();
-}
-
-static void problem(void *context, const char *path, const struct error *err)
-{
-    struct creation *c = context;
-    tally_fail_common(c->tally, path, err);
-}
-
-static void add_source(struct creation *c, const char *source)
-{
-    const struct walk_visitor visitor = {file_found, problem, c};
-    if (walk_is_directory(source))
-        walk_directory(source, &visitor);
-    else
-        add(c, source, name_base(source));
-}
-
-static int by_member(const void *left, const void *right)
-{
-    const struct shard_file *a = left, *b = right;
-    return strcmp(a->member, b->member);
-}
-
-static void refuse_twice(struct creation *c)
-{
-    struct error e;
-    if (c->plan.count == 0)
-        return;
-    qsort(c->plan.files, c->plan.count, sizeof *c->plan.files, by_member);
-    for (size_t i = 1; i < c->plan.count; i++) {
-        const struct shard_file *a = &c->plan.files[i - 1], *b = &c->plan.files[i];
-        if (strcmp(a->member, b->member) != 0)
-            continue;
-        error_set(&e, E_EXISTS, "'%s' has the same name in the archive: '%s'", a->path, a->member);
-        tally_fail_common(c->tally, b->path, &e);
-    }
-}
-
-/* ---- the archive ---- */
 
 static void put(struct creation *c, const struct object_name *to)
 {
@@ -94,39 +29,39 @@ static void put(struct creation *c, const struct object_name *to)
     struct progress_part part = {.all = c->bar};
     struct dfc_put_options options = c->flags->options;
     _cleanup_(bundle_freep)
-    struct bundle *bundle = bundle_new(c->format, c->plan.files, c->plan.count);
+    struct bundle *bundle = bundle_new(c->format, c->files.plan.files, c->files.plan.count);
     const struct dfc_source source = bundle_source(bundle);
     if (options.content_type == NULL)
         options.content_type = c->format->content_type;
     options.progress = progress_part_moved;
     options.progress_context = &part;
-    progress_total(c->bar, c->bytes, 1);
+    progress_total(c->bar, c->files.bytes, 1);
     if (dfc_put_source(c->ctl->client, to->bucket, to->key, &source, &options, &info, &err) ==
         DFC_OK) {
-        tally_done(c->tally, info->size);
+        tally_done(c->files.tally, info->size);
         return;
     }
     if (options.if_absent && err.result == DFC_PRECONDITION)
         snprintf(err.message, sizeof err.message, "the object exists already");
     bundle_failure(bundle, &err);
-    tally_fail(c->tally, to->key, &err);
+    tally_fail(c->files.tally, to->key, &err);
 }
 
 static int run(struct creation *c, const struct args *args, const struct object_name *to)
 {
     c->bar = progress_new(c->ctl, "create");
-    c->tally = tally_new(c->ctl, "create", c->bar);
+    c->files.tally = tally_new(c->ctl, "create", c->bar);
     for (size_t i = 1; i < args->word_count && !interrupted(); i++)
-        add_source(c, args->words[i]);
-    refuse_twice(c);
-    if (tally_count(c->tally) > 0)
+        gathered_add(&c->files, args->words[i]);
+    gathered_end(&c->files);
+    if (tally_count(c->files.tally) > 0)
         ctl_remark(c->ctl, "nothing was stored: every file must be in the archive");
-    else if (c->plan.count == 0 && !args->given[F_allow_empty])
-        tally_nothing(c->tally, args->words[1], "there is no file in it");
+    else if (c->files.plan.count == 0 && !args->given[F_allow_empty])
+        tally_nothing(c->files.tally, args->words[1], "there is no file in it");
     else
         put(c, to);
     progress_free(c->bar);
-    return tally_end(c->tally);
+    return tally_end(c->files.tally);
 }
 
 static const struct shard_format_ops *format_of(const struct args *args, const char *key)
@@ -160,6 +95,6 @@ int archive_create(struct ctl *ctl, const struct args *args)
     int code = put_flags_read(ctl, args, &flags);
     if (code == EXIT_OK)
         code = run(&c, args, &to);
-    shard_plan_done(&c.plan);
+    gathered_done(&c.files);
     return code;
 }
