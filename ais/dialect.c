@@ -35,6 +35,19 @@ static bool speaks_to_proxy(const struct http_request *req)
     return is_of_sdk(req) || query_has(req, "provider=");
 }
 
+/* A right belongs to a route: so what has another right than its path says has another route. */
+static const char *section_of(const struct http_request *req)
+{
+    static const struct {
+        const char *pair, *section;
+    } rows[] = {{"uploadId=", AIS_UPLOADS}, {"object_to=", AIS_COPIES}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (query_has(req, rows[i].pair))
+            return rows[i].section;
+    }
+    return "";
+}
+
 /* --- errors ----------------------------------------------------------------------------------- */
 
 static bool is_about_bucket(int code)
@@ -66,4 +79,9 @@ const struct http_error_form ais_error_form = {
     .content_type = "application/json", .id_header = "X-Request-Id", .put = put_error};
 
 const struct http_dialect ais_dialect = {
-    .prefix = AIS_PREFIX, .speaks = speaks_to_proxy, .error_form = &ais_error_form};
+    .prefix = AIS_PREFIX,
+    .speaks = speaks_to_proxy,
+    .section = section_of,
+    .error_form = &ais_error_form,
+    .plus_is_blank = true,
+};

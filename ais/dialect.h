@@ -12,6 +12,8 @@
 #include "net/http/handler.h"
 
 #define AIS_PREFIX "/ais"       /* of the dialect's routes in a proxy's tables */
+#define AIS_UPLOADS "/uploads"  /* … behind it: calls about an upload, ?uploadId=… */
+#define AIS_COPIES "/copies"    /* … a copy of an object, ?object_to=… */
 #define AIS_REDIRECT "dfcd=ais" /* in the query of a target's call */
 
 /* Does the request speak it, at a target? */

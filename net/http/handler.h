@@ -50,7 +50,11 @@ struct http_error_form {
 struct http_dialect {
     const char *prefix;
     bool (*speaks)(const struct http_request *req); /* by its head and raw query; no route yet */
-    const struct http_error_form *error_form;       /* of its requests; NULL: the listener's */
+    /* What stands between the prefix and the path: calls that the query alone tells apart are
+     * routes of their own ("/uploads").  "" as a rule.  NULL: it has none. */
+    const char *(*section)(const struct http_request *req);
+    const struct http_error_form *error_form; /* of its requests; NULL: the listener's */
+    bool plus_is_blank; /* in queries, as HTML's forms have it; else '+' is a plus */
 };
 
 /* Which listeners serve a route. */

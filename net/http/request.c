@@ -246,6 +246,19 @@ static int request_ask_guard(struct http_request *req, struct error *err)
     return guard != NULL ? guard->open(guard->ctx, req, err) : 0;
 }
 
+/* The query as query_parse() reads it. */
+static const char *request_without_plus(struct http_request *req)
+{
+    _cleanup_buf_ struct buf query = BUF_INIT;
+    for (const char *at = req->query; *at != '\0'; at++) {
+        if (*at == '+')
+            buf_puts(&query, "%20");
+        else
+            buf_putc(&query, *at);
+    }
+    return arena_strdup(req->arena, buf_str(&query));
+}
+
 /* Where its route is looked for: a request of the dialect is one of the dialect's routes. */
 static const char *request_route_path(struct http_request *req)
 {
@@ -258,7 +271,11 @@ static const char *request_route_path(struct http_request *req)
         return req->path;
     if (d->error_form != NULL)
         req->error_form = d->error_form;
-    return has_prefix ? req->path : arena_printf(req->arena, "%s%s", d->prefix, req->path);
+    if (d->plus_is_blank && strchr(req->query, '+') != NULL)
+        req->query = request_without_plus(req);
+    const char *section = d->section != NULL ? d->section(req) : "";
+    return has_prefix ? req->path
+                      : arena_printf(req->arena, "%s%s%s", d->prefix, section, req->path);
 }
 
 static int request_prepare(struct http_request *req, struct error *err)

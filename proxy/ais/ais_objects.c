@@ -22,9 +22,7 @@ static const struct ais_refusal read_refusals[] = {
 static const struct ais_refusal put_refusals[] = {
     {"append_type", NULL, "appending to an object"},
     {"append_handle", NULL, "appending to an object"},
-    {"object_to", NULL, "a copy of one object"},
-    {"uploadId", NULL, "an upload in parts"},
-    {"partNumber", NULL, "an upload in parts"},
+    {"partNumber", NULL, "a part without uploadId"},
     {NULL},
 };
 
@@ -68,7 +66,7 @@ void ais_object_read_begin(struct http_request *req)
     send_on(req, read_refusals, has_member ? member : NULL, relay_is_wanted(req));
 }
 
-static bool wants_redirect(const struct http_request *req)
+bool ais_wants_redirect(const struct http_request *req)
 {
     const char *connection = http_header(req, "Connection");
     return connection != NULL && http_list_has(connection, "close");
@@ -76,7 +74,7 @@ static bool wants_redirect(const struct http_request *req)
 
 void ais_object_put_begin(struct http_request *req)
 {
-    send_on(req, put_refusals, NULL, !wants_redirect(req));
+    send_on(req, put_refusals, NULL, !ais_wants_redirect(req));
 }
 
 void ais_object_delete_begin(struct http_request *req)

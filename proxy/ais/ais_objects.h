@@ -10,3 +10,5 @@
 void ais_object_read_begin(struct http_request *req); /* GET, HEAD */
 void ais_object_put_begin(struct http_request *req);
 void ais_object_delete_begin(struct http_request *req);
+/* A PUT whose body comes to where it is redirected to. */
+bool ais_wants_redirect(const struct http_request *req);

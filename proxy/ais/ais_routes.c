@@ -1,17 +1,25 @@
 #include "proxy/ais/ais_routes.h"
 
+#include "access/redirect_proof.h"
 #include "ais/dialect.h"
 #include "proxy/ais/ais_batch.h"
 #include "proxy/ais/ais_buckets.h"
 #include "proxy/ais/ais_cluster.h"
+#include "proxy/ais/ais_copies.h"
 #include "proxy/ais/ais_jobs.h"
 #include "proxy/ais/ais_lists.h"
 #include "proxy/ais/ais_objects.h"
 #include "proxy/ais/ais_refused.h"
 #include "proxy/ais/ais_sort.h"
+#include "proxy/ais/ais_uploads.h"
 
 #define BUCKET_PATTERN AIS_PREFIX "/v1/buckets/{bucket}"
 #define OBJECT_PATTERN AIS_PREFIX "/v1/objects/{bucket}/{object...}"
+#define UPLOAD_PATTERN AIS_PREFIX AIS_UPLOADS "/v1/objects/{bucket}/{object...}"
+#define UPLOAD                             \
+    {                                      \
+        "uploadId", "the id of mpt-upload" \
+    }
 #define COMMON                                                 \
     {"provider", "ais, or what the backend is: aws, gcp, ht"}, \
     {                                                          \
@@ -20,6 +28,7 @@
 #define BUCKET_ERRORS "bucket_not_found invalid_name not_supported"
 #define JOB_ERRORS "invalid_json invalid_spec no_targets node_unreachable too_large overloaded"
 #define OBJECT_ERRORS BUCKET_ERRORS " object_not_found no_targets node_unreachable"
+#define UPLOAD_ERRORS BUCKET_ERRORS " not_found invalid_json no_targets node_unreachable"
 /* The SDK's bodies are JSON, and say so; what it sends to be stored says so, too. */
 #define REFUSED(name_, method_, pattern_, right_)                                    \
     {                                                                                \
@@ -209,10 +218,9 @@ const struct http_route ais_routes[] = {
      .begin = ais_object_put_begin,
      .summary = "Stores an object: streams it to the target that owns it. Its `Content-Type` is "
                 "not kept, since the SDK sends the same one with everything.",
-     .query =
-         HTTP_PARAMETERS(COMMON, {"append_type", "refused: appending"},
-                         {"append_handle", "refused: appending"}, {"object_to", "refused: a copy"},
-                         {"uploadId", "refused: a part"}, {"partNumber", "refused: a part"}),
+     .query = HTTP_PARAMETERS(COMMON, {"append_type", "refused: appending"},
+                              {"append_handle", "refused: appending"},
+                              {"partNumber", "refused: a part without uploadId"}),
      .body = "the bytes; with `Connection: close`, as the SDK sends over TLS, the reply is a "
              "redirect",
      .reply = "200",
@@ -228,6 +236,79 @@ const struct http_route ais_routes[] = {
      .body = "",
      .reply = "307 to the target; its reply is 204",
      .errors = OBJECT_ERRORS},
+    {.name = "ais_object_post",
+     .method = HTTP_POST,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_WRITE,
+     .begin = ais_object_post_begin,
+     .summary = "Begins an upload in parts.",
+     .query = HTTP_PARAMETERS(COMMON),
+     .body = "`{\"action\": \"mpt-upload\"}`",
+     .reply = "the id, as text",
+     .errors = UPLOAD_ERRORS " overloaded"},
+    {.name = "ais_part_put",
+     .method = HTTP_PUT,
+     .pattern = UPLOAD_PATTERN,
+     .nets = NET_PUBLIC,
+     .any_type = true,
+     .right = RIGHT_WRITE,
+     .signs = UPLOAD_SIGNS("PUT"),
+     .begin = ais_part_begin,
+     .summary = "Stores a part of an upload, in place of an earlier one of its number.",
+     .query = HTTP_PARAMETERS(COMMON, UPLOAD, {"partNumber", "1 to 10000"}),
+     .body = "the bytes, as of ais_object_put",
+     .reply = "200",
+     .errors = UPLOAD_ERRORS " too_large no_space"},
+    {.name = "ais_upload_complete",
+     .method = HTTP_POST,
+     .pattern = UPLOAD_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_WRITE,
+     .begin = ais_upload_post_begin,
+     .summary = "Completes an upload: its parts become the object.",
+     .query = HTTP_PARAMETERS(COMMON, UPLOAD),
+     .body = "`{\"action\": \"mpt-complete\", \"value\": [{\"part-number\", \"etag\"}]}`; a part "
+             "without `etag` is taken as it is stored",
+     .reply = "200",
+     .errors = UPLOAD_ERRORS " invalid_part no_space quota_exceeded"},
+    {.name = "ais_upload_abort",
+     .method = HTTP_DELETE,
+     .pattern = UPLOAD_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_WRITE,
+     .begin = ais_upload_delete_begin,
+     .summary = "Aborts an upload: its parts are deleted.",
+     .query = HTTP_PARAMETERS(COMMON, UPLOAD),
+     .body = "`{\"action\": \"mpt-abort\"}`",
+     .reply = "204",
+     .errors = UPLOAD_ERRORS},
+    {.name = "ais_object_copy",
+     .method = HTTP_PUT,
+     .pattern = AIS_PREFIX AIS_COPIES "/v1/objects/{bucket}/{object...}",
+     .nets = NET_PUBLIC,
+     .any_type = true,
+     .right = RIGHT_READ,
+     .begin = ais_object_copy_begin,
+     .summary = "Copies an object, by a read and a PUT. Needs the right `write` on the new name.",
+     .query =
+         HTTP_PARAMETERS(COMMON, {"object_to", "ais/@#/BUCKET/OBJECT"}, {"latest-ver", "false"},
+                         {"synchronize", "false"}, {"etl_name", "refused: ETL"},
+                         {"etl_args", "refused: ETL"}, {"etl_pipeline", "refused: ETL"}),
+     .body = "",
+     .reply = "200, when the copy is stored",
+     .errors = OBJECT_ERRORS " invalid_argument overloaded no_space quota_exceeded"},
+    {.name = "ais_object_patch",
+     .method = HTTP_PATCH,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .right = RIGHT_WRITE,
+     .begin = ais_object_patch_begin,
+     .summary = "Gives an object other user metadata: it is read and stored again.",
+     .query = HTTP_PARAMETERS(COMMON, {"set-new-custom", "true: in place of all that it has"}),
+     .body = "`{\"value\": {name: text}}`",
+     .reply = "200",
+     .errors = OBJECT_ERRORS " invalid_json invalid_argument overloaded no_space not_ready"},
     BATCH("ais_batch", AIS_PREFIX "/v1/ml/moss"),
     BATCH("ais_batch_of", AIS_PREFIX "/v1/ml/moss/{bucket}"),
     {.name = "ais_sort_start",
@@ -270,8 +351,6 @@ const struct http_route ais_routes[] = {
      .errors = "job_not_found invalid_argument"},
     REFUSED("ais_bucket_put", HTTP_PUT, BUCKET_PATTERN, RIGHT_ADMIN),
     REFUSED("ais_bucket_patch", HTTP_PATCH, BUCKET_PATTERN, RIGHT_ADMIN),
-    REFUSED("ais_object_post", HTTP_POST, OBJECT_PATTERN, RIGHT_WRITE),
-    REFUSED("ais_object_patch", HTTP_PATCH, OBJECT_PATTERN, RIGHT_WRITE),
     REFUSED("ais_rest", HTTP_ANY, AIS_PREFIX "/v1/{rest...}", RIGHT_ANY),
     {.name = NULL},
 };

@@ -54,11 +54,16 @@ struct relay {
     struct header **headers_end;
 };
 
+void relay_leave(struct proxy *p)
+{
+    atomic_fetch_sub(&p->relays, 1);
+}
+
 static void relay_unref(struct relay *r)
 {
     if (atomic_fetch_sub(&r->refs, 1) != 1)
         return;
-    atomic_fetch_sub(&r->proxy->relays, 1);
+    relay_leave(r->proxy);
     if (r->waits)
         atomic_fetch_sub(&r->proxy->reads_waiting, 1);
     bpipe_unref(r->upload);
@@ -349,7 +354,7 @@ static struct relay *relay_new(struct proxy *p, struct http_request *req, bool h
     return r;
 }
 
-static bool relay_admitted(struct proxy *p, struct http_request *req)
+bool relay_enter(struct proxy *p, struct http_request *req)
 {
     if (atomic_fetch_add(&p->relays, 1) < param_live(p->params.relays_max))
         return true;
@@ -395,7 +400,7 @@ static const char *const *lines_of(const struct relay *r, struct http_request *r
 static struct relay *prepare(struct proxy *p, struct http_request *req, const char *url,
                              const char *const *more, bool streams_body)
 {
-    if (!relay_admitted(p, req))
+    if (!relay_enter(p, req))
         return NULL;
     struct relay *r = relay_new(p, req, streams_body);
     r->call = (struct http_call){
@@ -455,7 +460,8 @@ void relay_document(struct proxy *p, struct http_request *req, enum http_method 
     r->call.method = method;
     r->call.once = !reads(req);
     r->follows = true;
-    r->call.body = arena_strndup(r->arena, body->data, body->len);
+    if (body->len > 0)
+        r->call.body = arena_strndup(r->arena, body->data, body->len);
     r->call.body_len = body->len;
     r->call.body_stays = true;
     take_body(r, req);

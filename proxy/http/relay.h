@@ -14,10 +14,14 @@
 /* Is a call that a target serves streamed through?  The client says so (`Dfc-Redirect: never`, or
  * `redirect=never`), or could not send its body again to where a redirect leads. */
 bool relay_is_wanted(const struct http_request *req);
+/* One more stream through this proxy, which some other code carries out.  False: relays_max are
+ * under way, and that is replied. */
+bool relay_enter(struct proxy *p, struct http_request *req);
+void relay_leave(struct proxy *p);
 /* From a route's begin(). */
 void relay_start(struct proxy *p, struct http_request *req, const char *url);
-/* Another call in place of the request, whose own body has been collected: JSON, which is copied.
- * What else the request has of headers goes with it. */
+/* Another call in place of the request, whose own body has been collected: JSON, which is copied,
+ * or none.  What else the request has of headers goes with it. */
 void relay_document(struct proxy *p, struct http_request *req, enum http_method method,
                     const char *url, const struct buf *body);
 

@@ -20,12 +20,12 @@ static int find_leader(const struct cluster_state *s, const struct bucket *b, co
     return code;
 }
 
-static int find_target(struct http_request *req, const struct cluster_state *s,
-                       const struct bucket **b, const struct node **out, struct error *err)
+static int find_target(struct http_request *req, const struct upload_send *how,
+                       const struct cluster_state *s, const struct bucket **b,
+                       const struct node **out, struct error *err)
 {
     const char *bucket = http_path_param(req, "bucket");
     const char *object = http_path_param(req, "object");
-    const char *upload = http_query(req, "upload");
     int code = bucket_name_check(bucket, err);
     if (code == 0)
         code = object_name_check(object, strlen(object), err);
@@ -34,38 +34,53 @@ static int find_target(struct http_request *req, const struct cluster_state *s,
     *b = bmd_bucket(&s->bmd, bucket);
     if (*b == NULL)
         return proxy_no_bucket(http_user(req), bucket, err);
-    if (upload != NULL)
-        return upload_node_find(&s->smap, upload, out, err);
-    if (http_method(req) == HTTP_POST)
-        return find_leader(s, *b, object, out, err);
-    return error_set(err, E_INVALID,
-                     "parameter 'upload' is missing: it must be the id that POST /v1/uploads/%s/… "
-                     "has replied",
-                     bucket);
+    return how->upload != NULL ? upload_node_find(&s->smap, how->upload, out, err)
+                               : find_leader(s, *b, object, out, err);
 }
 
-static void upload_begin(struct http_request *req)
+void upload_send(struct http_request *req, const struct upload_send *how)
 {
-    struct proxy *p = proxy_enter_objects(req);
-    if (p == NULL)
-        return;
+    struct proxy *p = http_user(req);
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     const struct bucket *b = NULL;
     const struct node *n = NULL;
     struct error err = ERROR_INIT;
     _cleanup_(buf_done)
     struct buf url = BUF_INIT;
-    if (find_target(req, s, &b, &n, &err) != 0) {
+    if (find_target(req, how, s, &b, &n, &err) != 0) {
         http_reply_error(req, &err);
         return;
     }
-    location_put_upload_target(&url, n, s, b, http_path_param(req, "object"), http_raw_query(req));
-    if (relay_is_wanted(req)) {
+    location_put_upload_target(&url, n, s, b, http_path_param(req, "object"), how->raw_query);
+    if (how->document != NULL) {
+        relay_document(p, req, how->method, buf_str(&url), how->document);
+    } else if (how->streams) {
         relay_start(p, req, buf_str(&url));
+    } else {
+        guard_put_proof(req, b->id, NULL, &url);
+        http_reply_redirect(req, buf_str(&url));
+    }
+}
+
+static void upload_begin(struct http_request *req)
+{
+    const char *upload = http_query(req, "upload");
+    struct error err;
+    if (proxy_enter_objects(req) == NULL)
+        return;
+    if (upload == NULL && http_method(req) != HTTP_POST) {
+        error_set(&err, E_INVALID,
+                  "parameter 'upload' is missing: it must be the id that POST /v1/uploads/%s/… "
+                  "has replied",
+                  http_path_param(req, "bucket"));
+        http_reply_error(req, &err);
         return;
     }
-    guard_put_proof(req, b->id, NULL, &url);
-    http_reply_redirect(req, buf_str(&url));
+    const struct upload_send how = {.method = http_method(req),
+                                    .upload = upload,
+                                    .raw_query = http_raw_query(req),
+                                    .streams = relay_is_wanted(req)};
+    upload_send(req, &how);
 }
 
 #define UPLOAD_PATTERN "/v1/uploads/{bucket}/{object...}"

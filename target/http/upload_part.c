@@ -199,6 +199,7 @@ void upload_part_begin(struct http_request *req)
     struct error err = ERROR_INIT;
     struct part_write *write = NULL;
     bool ahead;
+    upload_set_error_form(req);
     int code = sender_is_ahead(req, &ahead, &err);
     if (code == 0 && !ahead)
         code = open_part(req, &write, &err);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ais/dialect.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -65,6 +66,12 @@ void upload_begin_as_known(struct http_request *req,
     }
 }
 
+void upload_set_error_form(struct http_request *req)
+{
+    if (ais_speaks(req))
+        http_set_error_form(req, &ais_error_form);
+}
+
 /* --- which upload ----------------------------------------------------------------------------- */
 
 int upload_of_request(const struct http_request *req, struct upload **out, struct error *err)
@@ -123,13 +130,18 @@ static bool is_kept_header(const char *name)
     return own->name != NULL;
 }
 
+struct keeping {
+    struct buf *headers;
+    bool is_sdk; /* it sends one Content-Type with everything */
+};
+
 static void keep_header(void *ctx, const char *name, const char *value)
 {
-    struct buf *headers = ctx;
-    if (!is_kept_header(name))
+    const struct keeping *k = ctx;
+    if (!is_kept_header(name) || (k->is_sdk && strcasecmp(name, "Content-Type") == 0))
         return;
-    buf_printf(headers, "%s: %s", name, value);
-    buf_putc(headers, '\0');
+    buf_printf(k->headers, "%s: %s", name, value);
+    buf_putc(k->headers, '\0');
 }
 
 static void begin_free(void *arg)
@@ -147,6 +159,8 @@ static void begin_in_thread(void *arg)
     log_set_request(http_request_id(call->req));
     if (uploads_begin(call->target->uploads, &b->about, id, &err) != 0) {
         object_call_fail(call, "begin an upload of", &err);
+    } else if (ais_speaks(call->req)) {
+        http_reply_data(call->req, 200, "text/plain", id, strlen(id));
     } else {
         _cleanup_json_ json_t *doc = json_pack("{ss}", "upload", id);
         http_reply_json(call->req, 201, doc);
@@ -172,7 +186,8 @@ static void begin_admitted(struct object_call *call)
     struct begin *b = arena_alloc(http_arena(call->req), sizeof *b);
     *b = (struct begin){.call = call, .headers = BUF_INIT};
     http_on_end(call->req, begin_free, b);
-    http_each_header(call->req, keep_header, &b->headers);
+    struct keeping keeping = {.headers = &b->headers, .is_sdk = ais_speaks(call->req)};
+    http_each_header(call->req, keep_header, &keeping);
     b->about = (struct upload_about){.bucket_id = call->bucket->id,
                                      .object = arena_strdup(http_arena(call->req), call->name),
                                      .headers = b->headers.data,
@@ -205,7 +220,9 @@ static int take_sum(json_t *item, const char *path, struct s3_sum_text *out, str
     return error_set(err, E_INVALID, "%s.sum: '%.80s' is no checksum of S3", path, text);
 }
 
-static int take_listed(json_t *item, size_t at, struct listed_part *out, struct error *err)
+/* The SDK keeps no tags. */
+static int take_listed(json_t *item, size_t at, bool is_sdk, struct listed_part *out,
+                       struct error *err)
 {
     static const char *const fields[] = {"part", "tag", "sum", NULL};
     uint64_t number = 0;
@@ -220,8 +237,9 @@ static int take_listed(json_t *item, size_t at, struct listed_part *out, struct 
     if (code == 0)
         code = json_need_u64(item, path, "part", &number, err);
     if (code == 0)
-        code = json_need_str(item, path, "tag", &tag, err);
-    if (code == 0)
+        code = is_sdk ? json_get_str(item, path, "tag", &tag, err)
+                      : json_need_str(item, path, "tag", &tag, err);
+    if (code == 0 && tag != NULL)
         code = checksum_parse(CHECKSUM_MD5, tag, &md5, err);
     if (code == 0)
         code = take_sum(item, path, &sum, err);
@@ -230,7 +248,9 @@ static int take_listed(json_t *item, size_t at, struct listed_part *out, struct 
     if (code != 0)
         return error_recode(err, E_INVALID, "list of parts");
     out->number = (unsigned)number;
-    memcpy(out->md5, md5.bytes, PART_MD5);
+    out->as_stored = tag == NULL;
+    if (tag != NULL)
+        memcpy(out->md5, md5.bytes, PART_MD5);
     out->has_sum = sum.is_known;
     out->sum = sum.value;
     return 0;
@@ -249,7 +269,7 @@ static int take_list(struct complete_call *c, const char *data, size_t len, stru
                          PARTS_MAX);
     c->list = arena_alloc(http_arena(c->req), (count + 1) * sizeof *c->list);
     for (size_t i = 0; i < count && code == 0; i++)
-        code = take_listed(json_array_get(doc, i), i, &c->list[i], err);
+        code = take_listed(json_array_get(doc, i), i, ais_speaks(c->req), &c->list[i], err);
     c->count = count;
     return code;
 }
@@ -324,6 +344,7 @@ static bool is_completing(void *ctx)
 static void post_begin(struct http_request *req)
 {
     const struct target *t = http_user(req);
+    upload_set_error_form(req);
     if (http_query(req, "upload") != NULL) {
         http_be_patient(req, is_completing, NULL);
         http_collect_body(req, t->params.body_max, complete_body);
@@ -369,17 +390,25 @@ static void abort_admitted(struct http_request *req, void *arg)
 
 static void abort_begin(struct http_request *req)
 {
+    upload_set_error_form(req);
     upload_begin_as_known(req, abort_admitted, NULL);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
 
 #define UPLOAD_PATTERN "/v1/uploads/{bucket}/{object...}"
-#define FROM_PROXY                                                               \
-    {"dfcb", "the bucket's id, from a proxy's redirect"},                        \
-        {"dfcv", "the state version, from there"},                               \
-    {                                                                            \
-        "dfca", "with access control: the proxy's decision about this very call" \
+#define FROM_PROXY                                                                  \
+    {"dfcb", "the bucket's id, from a proxy's redirect"},                           \
+        {"dfcv", "the state version, from there"},                                  \
+        {"dfca", "with access control: the proxy's decision about this very call"}, \
+    {                                                                               \
+        "dfcd", "ais: the call is of AIStore's SDK"                                 \
+    }
+/* It follows a redirect itself, over TLS, and adds its query. */
+#define FROM_SDK                                                                          \
+    {"provider", "ais: from AIStore's SDK"}, {"uploadId", "not looked at: from the SDK"}, \
+    {                                                                                     \
+        "partNumber", "not looked at: from the SDK"                                       \
     }
 
 const struct http_route upload_routes[] = {
@@ -394,12 +423,11 @@ const struct http_route upload_routes[] = {
      .summary = "Begins an upload in parts, or completes the one that the query names.",
      .query = HTTP_PARAMETERS({"upload", "its id: to complete it"}, FROM_PROXY),
      .body = "begin: none, with the headers of a PUT, `Dfc-Upload-Sums`; complete: `[{\"part\": N, "
-             "\"tag\": "
-             "MD5, \"sum\": TEXT}]`, with "
-             "`If-Match`, `If-None-Match`, `Dfc-Missing`, `Dfc-Sum`, `Dfc-Upload-Sums`",
-     .reply =
-         "begin: 201 `{\"upload\"}`; complete: 200 `{\"version\", \"etag\", \"size\", \"tag\", "
-         "\"sum\"}`",
+             "\"tag\": MD5, \"sum\": TEXT}]`, with `If-Match`, `If-None-Match`, `Dfc-Missing`, "
+             "`Dfc-Sum`, `Dfc-Upload-Sums`; of the SDK a part without `tag` is taken as it is "
+             "stored, however small",
+     .reply = "begin: 201 `{\"upload\"}`, to the SDK 200 with the id alone; complete: 200 "
+              "`{\"version\", \"etag\", \"size\", \"tag\", \"sum\"}`",
      .errors = "overloaded not_found mountpath_disabled not_ready invalid_part invalid_part_order "
                "part_too_small "
                "precondition_failed checksum_mismatch corrupt no_space quota_exceeded"},
@@ -412,7 +440,7 @@ const struct http_route upload_routes[] = {
      .any_type = true,
      .begin = upload_part_begin,
      .summary = "Stores one part of an upload; one of the same number takes its place.",
-     .query = HTTP_PARAMETERS({"upload", "its id"}, {"part", "1 to 10000"}, FROM_PROXY),
+     .query = HTTP_PARAMETERS({"upload", "its id"}, {"part", "1 to 10000"}, FROM_SDK, FROM_PROXY),
      .body = "the bytes, at most 5 GiB; `Content-MD5`, `Dfc-Sum`",
      .reply = "200 `{\"part\", \"tag\", \"size\", \"sum\"}`; `tag` is their MD5",
      .errors = "not_found mountpath_disabled not_ready too_large corrupt checksum_mismatch "

@@ -19,6 +19,8 @@ void upload_begin_as_known(struct http_request *req,
 /* Once it has asked for that state: E_NOT_READY where it has not got it. */
 int upload_check_known(const struct http_request *req, struct error *err);
 void upload_part_begin(struct http_request *req);
+/* Errors of a call of AIStore's SDK are in its form. */
+void upload_set_error_form(struct http_request *req);
 /* The upload of a call's query, of the call's object: a reference.  E_INVALID, E_BUCKET_NOT_FOUND,
  * E_STALE_MAP, E_NOT_FOUND. */
 int upload_of_request(const struct http_request *req, struct upload **out, struct error *err);

@@ -16,6 +16,8 @@ static enum upload_verdict judge(const struct part_table *table, const struct s3
         return UPLOAD_ORDER;
     if (part == NULL)
         return UPLOAD_MISSING;
+    if (list[at].as_stored)
+        return UPLOAD_COMPLETE;
     if (memcmp(part->md5, list[at].md5, PART_MD5) != 0)
         return UPLOAD_OTHER_BYTES;
     if (sums->is_asked && list[at].has_sum && !s3_sum_equal(&part->sum, &list[at].sum))
@@ -28,14 +30,15 @@ static struct upload_plan refused(enum upload_verdict verdict, size_t at)
     return (struct upload_plan){.verdict = verdict, .at = at};
 }
 
-static void write_tag(const struct listed_part *list, size_t count, struct upload_plan *plan)
+static void write_tag(const struct part_table *table, const struct listed_part *list, size_t count,
+                      struct upload_plan *plan)
 {
     _cleanup_(checksum_freep)
     struct checksum *c = checksum_new(CHECKSUM_MD5);
     struct checksum_value md5;
     char hex[2 * CHECKSUM_MAX + 1];
     for (size_t i = 0; i < count; i++)
-        checksum_update(c, list[i].md5, PART_MD5);
+        checksum_update(c, part_table_find(table, list[i].number)->md5, PART_MD5);
     checksum_final(c, &md5);
     checksum_hex(&md5, hex);
     snprintf(plan->tag, sizeof plan->tag, "%.32s-%u", hex, (unsigned)count);
@@ -105,7 +108,7 @@ struct upload_plan upload_plan_make(const struct part_table *table, const struct
         plan.in_place = plan.in_place && follows(part, plan.size);
         plan.size += part->size;
     }
-    write_tag(list, count, &plan);
+    write_tag(table, list, count, &plan);
     write_sizes(table, list, count, &plan);
     if (sums->is_asked)
         write_sums(table, sums, list, count, &plan);

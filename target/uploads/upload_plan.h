@@ -17,11 +17,12 @@ enum upload_verdict {
     UPLOAD_MISSING,     /* a part is not stored */
     UPLOAD_OTHER_BYTES, /* a part is stored with another MD5 */
     UPLOAD_OTHER_SUM,   /* a part is stored with another checksum */
-    UPLOAD_SMALL,       /* a part but the last is below PART_SIZE_MIN */
+    UPLOAD_SMALL,       /* a part but the last is below PART_SIZE_MIN, and not taken as_stored */
 };
 
 struct listed_part {
     unsigned number;
+    bool as_stored; /* whatever bytes it has, and however few; `md5` does not count */
     unsigned char md5[PART_MD5];
     bool has_sum; /* to compare, where the upload has checksums */
     struct s3_sum_value sum;

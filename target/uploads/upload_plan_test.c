@@ -70,6 +70,25 @@ static void a_short_part_leaves_a_hole(void **unused)
     assert_true(last.in_place);
 }
 
+/* The same tag and sizes as with the MD5s. */
+static void parts_are_taken_as_they_are_stored(void **unused)
+{
+    (void)unused;
+    const struct listed_part list[] = {{.number = 1, .as_stored = true},
+                                       {.number = 3, .as_stored = true},
+                                       {.number = 7, .as_stored = true}};
+    struct upload_plan plan = upload_plan_make(&table, &no_sums, list, 2);
+    assert_int_equal(plan.verdict, UPLOAD_COMPLETE);
+    assert_string_equal(plan.tag, PLAN(1, 3).tag);
+    plan = upload_plan_make(&table, &no_sums, list, 3); /* part 3 is small */
+    assert_int_equal(plan.verdict, UPLOAD_COMPLETE);
+    assert_int_equal(plan.size, 2 * UNIT + 11);
+    assert_string_equal(plan.parts, "1x8388608,1x10,1x8388609");
+    plan = upload_plan_make(&table, &no_sums, &(struct listed_part){.number = 4, .as_stored = true},
+                            1);
+    assert_int_equal(plan.verdict, UPLOAD_MISSING);
+}
+
 static void bad_lists_are_refused(void **unused)
 {
     (void)unused;
@@ -192,6 +211,7 @@ int main(void)
         cmocka_unit_test(parts_in_place_need_no_copy),
         cmocka_unit_test(other_parts_are_copied),
         cmocka_unit_test(a_short_part_leaves_a_hole),
+        cmocka_unit_test(parts_are_taken_as_they_are_stored),
         cmocka_unit_test(bad_lists_are_refused),
         cmocka_unit_test(the_object_gets_a_checksum),
         cmocka_unit_test(listed_checksums_are_compared),

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import tarfile
+import threading
 
 from access_lib import GuardedCluster, make_user
 from lib import check, equal, escape, main, raw_exchange, wait_for
@@ -258,6 +259,187 @@ def test_bad_batches(c):
     equal(sdk(c, "POST", "ml/moss/bad", moss({"objname": "o"})).status, 501, "another method")
 
 
+# --- uploads in parts ----------------------------------------------------------------------------
+
+UPLOAD = "AAABk0dnAAABAgMEBQYHCAkKCwwAAAAAAAAA_w"  # no node has its seed
+
+
+def completion(*numbers):
+    return json.dumps({"action": "mpt-complete", "name": "",
+                       "value": [{"part-number": n, "etag": ""} for n in numbers]}).encode()
+
+
+def test_uploads(c):
+    c.create("uploads")
+    for node, other in (("p1", "p2"), ("p2", "p1")):
+        begun = sdk(c, "POST", "objects/uploads/o", action("mpt-upload"), node).expect(200)
+        equal(begun.headers["Content-Type"], "text/plain", "the type of the id")
+        at = f"objects/uploads/o?uploadId={begun.body.decode()}"
+        sdk(c, "PUT", f"{at}&partNumber=2", b"end", other).expect(200)
+        # As over TLS: the head alone, then the body to where the reply leads.
+        reply = sdk(c, "PUT", f"{at}&partNumber=1", b"", node, {"Connection": "close"}, follow=False)
+        equal(reply.status, 307, "a part whose head comes alone")
+        c.http.request("PUT", reply.headers["Location"] + "&uploadId=x&partNumber=1&provider=ais",
+                       BIG, SDK).expect(200)
+        wrong = reply.headers["Location"].replace("/v1/uploads/", "/v1/objects/")
+        wrong = re.sub("&?(upload|part)=[^&]*", "", wrong)
+        equal(c.http.request("PUT", wrong, b"x", SDK).status, 403, "an object by the proof of a part")
+        sdk(c, "POST", at, completion(2, 1), other).expect(200)
+        equal(sdk(c, "GET", "objects/uploads/o", node=node).body, BIG + b"end", "the object")
+        sdk(c, "DELETE", "objects/uploads/o").expect(204)
+    begun = sdk(c, "POST", "objects/uploads/o", action("mpt-upload")).expect(200)
+    at = f"objects/uploads/o?uploadId={begun.body.decode()}"
+    sdk(c, "PUT", f"{at}&partNumber=1", b"x").expect(200)
+    sdk(c, "DELETE", at, action("mpt-abort"), "p2").expect(204)
+    refusal(sdk(c, "POST", at, completion(1)), 404, "not_found", "ais://uploads/o: ")
+    sdk(c, "GET", "objects/uploads/o").expect(404)
+
+
+def test_bad_uploads(c):
+    c.create("badup")
+    c.put("badup", "o", b"bytes")
+    at = "objects/badup/o?uploadId="
+    for method, path, body, status in (
+            ("POST", "objects/badup/o", b"", 400), ("POST", "objects/badup/o", action("mpt"), 501),
+            ("POST", "objects/badup/o", completion(1), 501),
+            ("POST", "objects/nobody/o", action("mpt-upload"), 404),
+            ("POST", at, completion(1), 400), ("POST", at + "x%2F", completion(1), 400),
+            ("POST", at + UPLOAD, completion(1), 404), ("POST", at + UPLOAD, completion(), 400),
+            ("POST", at + UPLOAD, action("mpt-complete"), 400),
+            ("POST", at + UPLOAD, action("mpt-upload"), 501), ("POST", at + UPLOAD, b"", 400),
+            ("PUT", at + UPLOAD + "&partNumber=1", b"x", 404), ("PUT", at + UPLOAD, b"x", 400),
+            ("PUT", at + "&partNumber=1", b"x", 400), ("PUT", at + "&part=1", b"x", 400),
+            ("DELETE", at + UPLOAD, b"", 400), ("DELETE", at + UPLOAD, action("mpt"), 501),
+            ("DELETE", at + UPLOAD, action("mpt-abort"), 404),
+            ("DELETE", at, action("mpt-abort"), 400),
+            # A name of a parameter in other letters does not lead to another call.
+            ("PUT", "objects/badup/o?upload%49d=x&partNumber=1", b"x", 400),
+            ("DELETE", "objects/badup/o?upload%49d=x", action("mpt-abort"), 400)):
+        reply = sdk(c, method, path, body)
+        equal(reply.status, status, f"{method} {path} {body}: {reply!r}\nits status")
+    equal(c.get("badup", "o").expect(200).body, b"bytes", "the object")
+
+
+def test_a_writer_aborts_and_does_not_delete(c):
+    c.create("written")
+    c.put("written", "o", b"bytes")
+    writer = make_user(c, "writer", [{"rights": ["write"], "bucket": "written"}])
+    begun = sdk(c, "POST", "objects/written/o", action("mpt-upload"), by=writer).expect(200)
+    at = f"objects/written/o?uploadId={begun.body.decode()}"
+    sdk(c, "PUT", f"{at}&partNumber=1", b"x", by=writer).expect(200)
+    sdk(c, "DELETE", at, action("mpt-abort"), by=writer).expect(204)
+    equal(sdk(c, "DELETE", "objects/written/o", by=writer).status, 403, "to delete")
+    deleter = make_user(c, "deleter", [{"rights": ["delete"], "bucket": "written"}])
+    equal(sdk(c, "DELETE", at, action("mpt-abort"), by=deleter).status, 403, "to abort")
+    equal(c.get("written", "o").expect(200).body, b"bytes", "the object")
+
+
+# --- metadata and copies -------------------------------------------------------------------------
+
+
+def props(**pairs):
+    return json.dumps({"action": "", "name": "", "value": pairs}).encode()
+
+
+def test_metadata(c):
+    for bucket, kind in (("meta", {}), ("meta2", {"copies": 2}), ("metamd5", {"etag": "md5"})):
+        c.create(bucket, **kind)
+        for node in ("p1", "p2"):
+            c.put(bucket, "o", BIG, headers={"Content-Type": "a/b", "Dfc-Tags": "t=1",
+                                             "Dfc-Meta-Old": "x", "Cache-Control": "no-store"})
+            at = f"objects/{bucket}/o"
+            sdk(c, "PATCH", at, props(color="red"), node).expect(200)
+            reply = c.get(bucket, "o").expect(200)
+            equal((reply.body == BIG, reply.headers["Content-Type"], reply.headers["Dfc-Tags"],
+                   reply.headers["Dfc-Meta-Old"], reply.headers["Dfc-Meta-Color"],
+                   reply.headers["Cache-Control"]), (True, "a/b", "t=1", "x", "red", "no-store"), node)
+            sdk(c, "PATCH", at + "?set-new-custom=true", props(new="1"), node).expect(200)
+            reply = c.get(bucket, "o").expect(200)
+            equal((reply.headers.get("Dfc-Meta-Old"), reply.headers["Dfc-Meta-New"],
+                   reply.headers["Dfc-Tags"]), (None, "1", "t=1"), node)
+
+
+def test_metadata_of_what_others_write(c):
+    """No write is lost: the bytes are those of the last PUT, whatever was set meanwhile."""
+    c.create("busy")
+    c.put("busy", "o", b"0")
+    done = threading.Event()
+
+    def patch(node):
+        while not done.is_set():
+            status = sdk(c, "PATCH", "objects/busy/o", props(by=node), node).status
+            check(status in (200, 503), f"{node}: {status}")
+
+    threads = [threading.Thread(target=patch, args=(node,)) for node in ("p1", "p2")]
+    for t in threads:
+        t.start()
+    try:
+        for i in range(30):
+            c.put("busy", "o", b"%d" % i)
+            equal(c.get("busy", "o").expect(200).body, b"%d" % i, "what was written last")
+    finally:
+        done.set()
+        for t in threads:
+            t.join()
+    equal(c.get("busy", "o").expect(200).body, b"29", "what was written last")
+
+
+def test_bad_metadata(c):
+    c.create("badmeta")
+    c.put("badmeta", "o", b"bytes")
+    at = "objects/badmeta/o"
+    for path, body, status in (
+            (at, None, 400), (at, b"{", 400), (at, b"[]", 400), (at, b"{}", 400), (at, props(a=1), 400),
+            (at, json.dumps({"value": {"a b": "x"}}).encode(), 400), (at, props(a="x\ny"), 400),
+            (at, props(a="x" * 4000), 400), (at, action("append"), 501),
+            (at + "?set-new-custom=x", props(a="b"), 400), (at + "?other=x", props(a="b"), 400),
+            ("objects/badmeta/none", props(a="b"), 404), ("objects/nobody/o", props(a="b"), 404)):
+        equal(sdk(c, "PATCH", path, body).status, status, f"{path} {body}\nstatus")
+    reply = c.get("badmeta", "o").expect(200)
+    check(reply.body == b"bytes" and "Dfc-Meta-A" not in reply.headers, f"{reply!r}")
+
+
+def test_copies(c):
+    c.create("from")
+    c.create("to", copies=2)
+    c.put("from", "d/o", BIG, headers={"Content-Type": "a/b", "Dfc-Meta-Color": "red"})
+    for node in ("p1", "p2"):
+        sdk(c, "PUT", "objects/from/d/o?object_to=ais/@%23/to/e/p", b"", node).expect(200)
+        reply = c.get("to", "e/p").expect(200)
+        equal((reply.body == BIG, reply.headers["Content-Type"], reply.headers["Dfc-Meta-Color"]),
+              (True, "a/b", "red"), node)
+    for query, status in (("object_to=", 400), ("object_to=to/p", 400), ("object_to=ais/@%23/to", 400),
+                          ("object_to=ais/@%23/to/", 400), ("object_to=ais/@%23/nobody/p", 404),
+                          ("object_to=ais/@%23/from/d/o", 400), ("object_to=aws/@%23/to/p", 400),
+                          ("object_to=ais/@%23/to/q&latest-ver=true", 501),
+                          ("object_to=ais/@%23/to/q&etl_name=e", 501)):
+        equal(sdk(c, "PUT", f"objects/from/d/o?{query}", b"").status, status, f"{query}\nstatus")
+    equal(sdk(c, "PUT", "objects/from/d/o?object_to=ais/@%23/to/q", b"body").status, 400, "a body")
+    c.get("to", "q").expect(404)
+    sdk(c, "PUT", "objects/from/d/o?object_to=ais%2F%40%23%2Fto%2Fa+b%2Bc", b"").expect(200)
+    equal(c.get("to", "a b+c").expect(200).body == BIG, True, "a name with a blank and a plus")
+    refusal(sdk(c, "PUT", "objects/from/none?object_to=ais/@%23/to/q", b""), 404, "object_not_found",
+            "ais://from/none: ")
+
+
+def test_a_copy_needs_both_rights(c):
+    c.create("src")
+    c.create("dst")
+    c.put("src", "o", b"bytes")
+    copier = make_user(c, "copier", [{"rights": ["read"], "bucket": "src"},
+                                     {"rights": ["write"], "bucket": "dst", "prefix": "mine/"}])
+    writer = make_user(c, "onlywriter", [{"rights": ["write"], "bucket": "src"},
+                                         {"rights": ["write"], "bucket": "dst"}])
+    path = "objects/src/o?object_to=ais/@%23/dst/"
+    sdk(c, "PUT", path + "mine/o", b"", by=copier).expect(200)
+    equal(c.get("dst", "mine/o").expect(200).body, b"bytes", "the copy")
+    for by, name in ((copier, "other"), (writer, "other")):
+        equal(sdk(c, "PUT", path + name, b"", by=by).status, 403, f"a copy to {name}")
+    c.get("dst", "other").expect(404)
+    equal(sdk(c, "PATCH", "objects/src/o", props(a="b"), by=copier).status, 403, "metadata by a reader")
+    sdk(c, "PATCH", "objects/src/o", props(a="b"), by=writer).expect(200)
+
+
 # --- lists ---------------------------------------------------------------------------------------
 
 
@@ -303,13 +485,12 @@ def test_lists(c):
 def test_other_calls_say_that_they_are_not_served(c):
     c.create("rest")
     c.put("rest", "o", b"bytes")
-    for method, path in (("GET", "etl"), ("PATCH", "objects/rest/o"), ("POST", "objects/rest/o"),
+    for method, path in (("GET", "etl"), ("POST", "objects/rest/o"),
                          ("PUT", "buckets/rest"), ("PATCH", "buckets/rest"), ("DELETE", "sort?uuid=x"),
                          ("GET", "cluster?what=log"), ("PUT", "cluster"),
                          ("GET", "reverse/daemon?what=log"),
                          ("DELETE", "buckets/rest"), ("PUT", "objects/rest/o?append_type=a"),
-                         ("PUT", "objects/rest/o?object_to=ais/@%23/rest/p"),
-                         ("PUT", "objects/rest/o?uploadId=1&partNumber=1"),
+                         ("PUT", "objects/rest/o?partNumber=1"),
                          ("GET", "objects/rest/o?etl_name=e"), ("GET", "objects/rest/o?archmode=p"),
                          ("GET", "objects/rest/o?latest-ver=true"),
                          ("GET", "objects/rest/o?namespace=ns")):
@@ -351,6 +532,12 @@ def hostile(c, by, statuses):
                 ("PUT", "objects/shut/o", b"other"), ("DELETE", "objects/shut/o", None),
                 ("POST", "objects/shut/o", action("promote")), ("PATCH", "objects/shut/o", b"{}"),
                 ("PUT", "buckets/shut", b"{}"), ("PATCH", "buckets/shut", b"{}"),
+                ("POST", "objects/shut/o", action("mpt-upload")),
+                ("PUT", f"objects/shut/o?uploadId={UPLOAD}&partNumber=1", b"other"),
+                ("POST", f"objects/shut/o?uploadId={UPLOAD}", completion(1)),
+                ("DELETE", f"objects/shut/o?uploadId={UPLOAD}", action("mpt-abort")),
+                ("PUT", "objects/shut/o?object_to=ais/@%23/shut/p", None),
+                ("PATCH", "objects/shut/o", props(a="b")),
                 ("GET", "ml/moss/shut", moss({"objname": "o"})),
                 ("GET", "ml/moss", moss({"objname": "o", "bucket": "shut"}, strm=True))):
             reply = sdk(c, method, path, body, node, by=by)

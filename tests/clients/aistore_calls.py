@@ -182,7 +182,6 @@ def refused(c):
     o = b.object("o")
     o.get_writer().put_content(b"bytes")
     for call in (lambda: o.get_writer().append_content(b"more"),
-                 lambda: o.get_writer().set_custom_props({"a": "b"}),
                  lambda: o.promote("/nowhere"),
                  lambda: b.info(prefix="o"),
                  lambda: c.cluster().list_etls()):

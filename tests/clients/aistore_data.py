@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""AIStore's SDK, unmodified, in two releases: batches.  aistore_data_calls.py has the calls, which
+"""AIStore's SDK, unmodified, in two releases: batches, uploads in parts, metadata,
+copies.  aistore_data_calls.py has the calls, which
 run in the SDK's own environment; skipped where a release cannot be installed."""
 
 import sys
