@@ -65,19 +65,35 @@ static void end_with_tag(struct completion *c, const char *tag, const struct s3_
     end(c, &none, &document);
 }
 
+/* The reply to a repetition is that of the first completion, which may have had another value. */
+static int check_sum(const struct completion *c, const struct s3_object_sum *stored,
+                     struct error *err)
+{
+    const struct s3_object_sum *given = &c->sum.sum;
+    if (!c->sum.is_given || given->value.type != stored->value.type ||
+        s3_object_sum_equal(given, stored))
+        return 0;
+    char stored_text[S3_OBJECT_SUM_VALUE_MAX], given_text[S3_OBJECT_SUM_VALUE_MAX];
+    return error_set(err, E_CHECKSUM, "the object is complete, and its checksum is %s, not %s",
+                     s3_object_sum_value(stored, stored_text),
+                     s3_object_sum_value(given, given_text));
+}
+
 static void completed(void *arg, const struct error *failure, const struct buf *text)
 {
     struct completion *c = arg;
     struct error err = *failure;
     const char *tag = NULL;
-    struct s3_object_sum sum = c->sum.sum; /* which an earlier build does not tell */
+    struct s3_object_sum sum;
     bool has_sum = false;
     if (err.code == 0)
         (void)upload_reply_read(text, c->arena, &tag, &sum, &has_sum, &err);
+    if (err.code == 0 && has_sum)
+        (void)check_sum(c, &sum, &err);
     if (err.code != 0)
         end_with_error(c, &err);
     else
-        end_with_tag(c, tag, has_sum || c->sum.is_given ? &sum : NULL);
+        end_with_tag(c, tag, has_sum ? &sum : NULL);
 }
 
 static void begin(void *arg)

@@ -26,11 +26,35 @@ struct reading {
     ec_take_fn *take;
     void *ctx;
     char *piece;
+    bool compares; /* parts with their checksums of S3 */
 };
 
+static int damaged_part(const struct upload *u, const struct part *part, const char *why,
+                        struct error *err)
+{
+    mountpath_failed(u->mp, E_CORRUPT);
+    log_warn("part of an upload is damaged", lstr("id", u->id), lu64("part", part->number),
+             lstr("why", why));
+    return error_set(err, E_PART, "part %u: its bytes are damaged (%s): send it again",
+                     part->number, why);
+}
+
+static int compare_part(const struct reading *r, const struct part *part, struct s3_sum *sum,
+                        struct error *err)
+{
+    struct s3_sum_value got;
+    s3_sum_final(sum, &got);
+    return s3_sum_equal(&got, &part->sum)
+               ? 0
+               : damaged_part(r->c->upload, part, "their checksum is another one", err);
+}
+
+/* A part is compared before its last bytes are taken, so that they become no object. */
 static int read_part(const struct reading *r, const struct part *part, struct error *err)
 {
     const struct upload *u = r->c->upload;
+    _cleanup_(s3_sum_freep)
+    struct s3_sum *sum = r->compares && part->has_sum ? s3_sum_new(part->sum.type) : NULL;
     uint64_t offset;
     int fd;
     int code = upload_open_part(u, part, &fd, &offset, err);
@@ -38,9 +62,13 @@ static int read_part(const struct reading *r, const struct part *part, struct er
         size_t len = part->size - done < PIECE ? (size_t)(part->size - done) : PIECE;
         code = uploads_stopped(u->all) ? error_set(err, E_ABORTED, "the target stops")
                                        : file_pread_full(fd, r->piece, len, offset + done, err);
+        done += len;
+        if (code == 0 && sum != NULL)
+            s3_sum_update(sum, r->piece, len);
+        if (code == 0 && sum != NULL && done == part->size)
+            code = compare_part(r, part, sum, err);
         if (code == 0)
             code = r->take(r->ctx, r->piece, len, err);
-        done += len;
     }
     upload_close_part(u, fd);
     return code;
@@ -50,7 +78,8 @@ static int read_all(const struct completion *c, const struct part_table *table, 
                     void *ctx, struct error *err)
 {
     _cleanup_free_ char *piece = xmalloc(PIECE);
-    const struct reading r = {.c = c, .table = table, .take = take, .ctx = ctx, .piece = piece};
+    const struct reading r = {
+        .c = c, .table = table, .take = take, .ctx = ctx, .piece = piece, .compares = true};
     int code = 0;
     for (size_t i = 0; i < c->count && code == 0; i++)
         code = read_part(&r, part_table_find(table, c->list[i].number), err);
@@ -64,16 +93,6 @@ static int take_into_md5(void *ctx, const void *data, size_t len, struct error *
     (void)err;
     checksum_update(ctx, data, len);
     return 0;
-}
-
-static int damaged_part(const struct upload *u, const struct part *part, const char *why,
-                        struct error *err)
-{
-    mountpath_failed(u->mp, E_CORRUPT);
-    log_warn("part of an upload is damaged", lstr("id", u->id), lu64("part", part->number),
-             lstr("why", why));
-    return error_set(err, E_PART, "part %u: its bytes are damaged (%s): send it again",
-                     part->number, why);
 }
 
 static int check_part(const struct reading *r, const struct part *part, struct error *err)
@@ -115,12 +134,47 @@ static int check_old_parts(const struct completion *c, const struct part_table *
 struct feeding {
     const struct completion *c;
     const struct part_table *table;
+    uint64_t left;      /* bytes */
+    struct s3_sum *sum; /* of them; NULL: the completion says none */
+    struct s3_sum_text wanted;
+    ec_take_fn *take;
+    void *take_ctx;
 };
+
+/* Slices have no checksum of S3 that a PUT would compare.  So the last bytes wait for it here. */
+static int compare_whole(const struct feeding *f, struct error *err)
+{
+    struct s3_sum_text got = {.is_known = true};
+    char got_text[S3_SUM_TEXT_MAX], want_text[S3_SUM_TEXT_MAX];
+    s3_sum_final(f->sum, &got.value);
+    if (s3_sum_equal(&got.value, &f->wanted.value))
+        return 0;
+    return error_set(err, E_CHECKSUM, "the checksum of the bytes is %s, not %s",
+                     s3_sum_text_print(&got, got_text), s3_sum_text_print(&f->wanted, want_text));
+}
+
+static int take_summed(void *ctx, const void *data, size_t len, struct error *err)
+{
+    struct feeding *f = ctx;
+    f->left -= len;
+    s3_sum_update(f->sum, data, len);
+    int code = f->left == 0 ? compare_whole(f, err) : 0;
+    return code != 0 ? code : f->take(f->take_ctx, data, len, err);
+}
 
 static int feed_parts(void *ctx, ec_take_fn *take, void *take_ctx, struct error *err)
 {
-    const struct feeding *f = ctx;
-    return read_all(f->c, f->table, take, take_ctx, err);
+    struct feeding *f = ctx;
+    const char *text =
+        f->c->upload->sums.is_asked ? NULL : f->c->sum; /* else the parts have theirs */
+    if (text == NULL || !s3_sum_text_parse(text, &f->wanted) || !f->wanted.is_known)
+        return read_all(f->c, f->table, take, take_ctx, err);
+    f->take = take;
+    f->take_ctx = take_ctx;
+    f->sum = s3_sum_new(f->wanted.value.type);
+    int code = read_all(f->c, f->table, take_summed, f, err);
+    s3_sum_free(f->sum);
+    return code;
 }
 
 static bool is_header(const char *line, const char *name)
@@ -182,7 +236,7 @@ static int send_put(const struct completion *c, const struct upload_plan *plan,
                     struct copier_reply *reply, struct error *err)
 {
     struct object_copier *copier = upload_target(c->upload)->copier;
-    struct feeding f = {.c = c, .table = table};
+    struct feeding f = {.c = c, .table = table, .left = plan->size};
     int errnum = fault_errno("upload.put");
     if (errnum != 0)
         return error_errno(err, errnum, "upload '%s'", c->upload->id);
@@ -248,7 +302,7 @@ static int sum_up(const struct completion *c, const struct part_table *table, ui
     put_sums_begin(
         &sums, &(struct object_put_spec){.checksum = type, .sum = text != NULL ? &asked : NULL});
     int code = 0;
-    if (type != CHECKSUM_NONE || text != NULL)
+    if (type != CHECKSUM_NONE || text != NULL || u->sums.is_asked)
         code = read_all(c, table, take_into_sums, &sums, err);
     if (code == 0)
         code = put_sums_end(&sums, size, &u->body.checksum, u->body_sum, err);
@@ -354,8 +408,17 @@ static int find_leader(const struct upload *u, struct where *w, struct error *er
     return object_copy_owner(w->state, w->bucket, u->about.object, &w->leader, err);
 }
 
-static int reply_of(const struct upload_plan *plan, const struct buf *put, json_t **out,
-                    struct error *err)
+/* Of the object: that of its parts, or the one of the request, which its bytes have. */
+static const char *sum_of(const struct completion *c, const struct upload_plan *plan)
+{
+    struct s3_sum_text sum;
+    if (*plan->sum != '\0')
+        return plan->sum;
+    return c->sum != NULL && s3_sum_text_parse(c->sum, &sum) && sum.is_known ? c->sum : "";
+}
+
+static int reply_of(const struct completion *c, const struct upload_plan *plan,
+                    const struct buf *put, json_t **out, struct error *err)
 {
     const char *version = "", *etag = "";
     _cleanup_json_ json_t *doc = NULL;
@@ -366,7 +429,7 @@ static int reply_of(const struct upload_plan *plan, const struct buf *put, json_
         code = json_get_str(doc, "", "etag", &etag, err);
     if (code != 0)
         return error_recode(err, E_INTERNAL, "the reply of the PUT");
-    *out = upload_reply(version, etag, plan->size, plan->tag, plan->sum);
+    *out = upload_reply(version, etag, plan->size, plan->tag, sum_of(c, plan));
     return 0;
 }
 
@@ -387,7 +450,7 @@ static int put_object(const struct completion *c, const struct upload_plan *plan
     code = send_put(c, plan, in_place ? NULL : table, &w, &put, err);
     *is_known = !in_place || (put.status != 0 && has_one_name(c->upload));
     if (code == 0)
-        code = reply_of(plan, &put.body, reply, err);
+        code = reply_of(c, plan, &put.body, reply, err);
     buf_done(&put.body);
     return code;
 }

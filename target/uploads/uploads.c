@@ -256,7 +256,7 @@ static int finish_after_crash(struct upload *u, struct error *err)
     if (code != 0)
         return code;
     const char *tag = attr_meta_find(&attr, ATTR_MD5);
-    const char *sum = u->sums.is_asked ? attr_meta_find(&attr, OBJECT_SUM) : NULL;
+    const char *sum = attr_meta_find(&attr, OBJECT_SUM);
     log_info("upload is completed after a crash", lstr("id", u->id), lstr("name", attr.name));
     snprintf(etag, sizeof etag, "\"%s\"", version_format(&attr.version, version));
     upload_finish(

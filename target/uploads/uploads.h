@@ -113,7 +113,7 @@ int uploads_remove(struct uploads *all, const struct mountpath *mp, const char *
  * The object is there: that the disk does not take this is logged, and no failure. */
 void upload_finish(struct upload *u, json_t *reply);
 /* {"version", "etag", "size", "tag", "sum"}: a new reference.  `sum`: the checksum of the object,
- * as its metadata has it; "": the upload has none. */
+ * as its metadata has it; "": none is known. */
 json_t *upload_reply(const char *version, const char *etag, uint64_t size, const char *tag,
                      const char *sum);
 

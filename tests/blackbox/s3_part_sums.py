@@ -13,7 +13,7 @@ import zlib
 from access_lib import GuardedCluster
 from cold_meta import evict
 from ec import patient
-from lib import ROOT, equal, main
+from lib import ROOT, check, equal, main
 from s3_lib import NAMESPACE, refused, s3ref, use_backend_keys
 from s3_uploads import MIN, NODES, abort, copy, framed, md5_of, root_of, send, texts
 from uploads_lib import folder
@@ -337,16 +337,73 @@ def test_kills_between_a_part_and_the_completion(c):
         shows(client, path, "CRC32C", "FULL_OBJECT")
 
 
-def test_damage_is_found(c):
-    """The parts' CRCs are that of the object: bytes that changed on the disk are not its."""
-    client, path = root_of(c), "/one/damaged"
-    upload = begin(client, path, "CRC32", "FULL_OBJECT")
-    send_all(client, path, upload, "CRC32", PARTS[:1])
+def damage(c, upload, size):
+    """The last byte of the first part, on the disk."""
     with open(os.path.join(folder(c, upload), "body"), "r+b") as f:
-        f.write(b"damage" if PARTS[0][:6] != b"damage" else b"DAMAGE")
-    refused(complete(client, path, upload, rows_of("CRC32", PARTS[:1])), 400, "BadDigest")
-    refused(client.call("GET", path), 404, "NoSuchKey")
-    abort(client, path, upload).expect(204)
+        f.seek(size - 1)
+        old = f.read(1)
+        f.seek(size - 1)
+        f.write(bytes([old[0] ^ 1]))
+
+
+def test_damage_is_found(c):
+    """Bytes that changed on the disk become no object.  The part is sent again."""
+    client = root_of(c)
+    c.create("unsummed", checksum="none")
+    for bucket in ("one", "copies", "slices", "unsummed"):
+        for algorithm, kind in (("CRC32", "FULL_OBJECT"), ("SHA1", "COMPOSITE")):
+            path = f"/{bucket}/damaged-{algorithm}"
+            upload = begin(client, path, algorithm, kind)
+            send_all(client, path, upload, algorithm)
+            damage(c, upload, MIN)
+            rows = rows_of(algorithm)
+            refused(complete(client, path, upload, rows), 400, "InvalidPart")
+            refused(client.call("GET", path), 404, "NoSuchKey")
+            send(client, path, upload, 1, PARTS[0]).expect(200)
+            complete(client, path, upload, rows).expect(200)
+            shows(client, path, algorithm, kind)
+            check(client.call("GET", path).expect(200).body == WHOLE, f"bytes of {path}")
+
+
+def whole(algorithm, data):
+    return {header_of(algorithm): text_of(algorithm, data)}
+
+
+def plain(client, path, parts):
+    """An upload without an algorithm, and the rows of its completion."""
+    reply = client.call("POST", path, b"", [("uploads", "")])
+    upload, = texts(reply, "InitiateMultipartUploadResult", "UploadId")
+    for number, data in enumerate(parts, 1):
+        send(client, path, upload, number, data).expect(200)
+    return upload, rows_of("CRC32", parts)
+
+
+def replied(reply, algorithm):
+    value, = texts(reply, "CompleteMultipartUploadResult", "Checksum" + algorithm)
+    return value
+
+
+def test_values_that_nobody_computed(c):
+    """Replies show the checksum that the bytes have, or none."""
+    client = root_of(c)
+    for bucket in KINDS:
+        path = f"/{bucket}/said"
+        upload, rows = plain(client, path, PARTS)
+        refused(complete(client, path, upload, rows, whole("CRC32", b"other")), 400, "BadDigest")
+        refused(client.call("GET", path), 404, "NoSuchKey")
+        for _ in range(2):
+            got = replied(complete(client, path, upload, rows, whole("CRC32", WHOLE)), "CRC32")
+            equal(got, text_of("CRC32", WHOLE), f"the reply in {bucket}, and its repetition")
+        refused(complete(client, path, upload, rows, whole("CRC32", b"other")), 400, "BadDigest")
+    upload, rows = plain(client, "/one/said", (b"x",))
+    equal(replied(complete(client, "/one/said", upload, rows), "CRC32"), None, "nothing was said")
+    again = complete(client, "/one/said", upload, rows, whole("CRC32", b"other"))
+    equal(replied(again, "CRC32"), None, "the first completion had no value")
+    upload, _ = plain(client, "/one/said", (b"x",))
+    value = base64.b64encode(DIGESTS["CRC32"](digest("CRC32", b"other"))).decode() + "-1"
+    got = complete(client, "/one/said", upload, [row("CRC32", 1, b"x", wrong=True)],
+                   {header_of("CRC32"): value})
+    equal(replied(got, "CRC32"), None, "parts without checksums make none")
 
 
 def test_moves_carry_them(c):
