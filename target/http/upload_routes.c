@@ -203,6 +203,9 @@ static void begin_admitted(struct object_call *call)
 
 /* --- complete --------------------------------------------------------------------------------- */
 
+/* Of a row with a checksum SHA256, and blanks: each list has room, whatever body_max is. */
+enum { LISTED_BYTES_MAX = 160, LIST_BYTES_MAX = PARTS_MAX * LISTED_BYTES_MAX };
+
 struct complete_call {
     struct http_request *req;
     struct upload *upload;
@@ -347,7 +350,9 @@ static void post_begin(struct http_request *req)
     upload_set_error_form(req);
     if (http_query(req, "upload") != NULL) {
         http_be_patient(req, is_completing, NULL);
-        http_collect_body(req, t->params.body_max, complete_body);
+        http_collect_body(req,
+                          t->params.body_max > LIST_BYTES_MAX ? t->params.body_max : LIST_BYTES_MAX,
+                          complete_body);
         return;
     }
     struct object_call *call = object_call_new(req);

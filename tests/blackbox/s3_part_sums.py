@@ -406,6 +406,19 @@ def test_values_that_nobody_computed(c):
     equal(replied(got, "CRC32"), None, "parts without checksums make none")
 
 
+def test_the_longest_list(c):
+    """It has room, with the longest checksums: what is wrong is the part."""
+    client, path = root_of(c), "/one/longest"
+    upload = begin(client, path, "SHA256")
+    send(client, path, upload, 1, PARTS[0]).expect(200)
+    one, two = row("SHA256", 1, PARTS[0]), row("SHA256", 2, b"x")
+    rows = [one] + [two.replace(">2<", f">{n}<") for n in range(2, 10001)]
+    reply = complete(client, path, upload, rows)
+    refused(reply, 400, "InvalidPart")
+    check(b"part 2" in reply.body, "the first part that is not there")
+    abort(client, path, upload).expect(204)
+
+
 def test_moves_carry_them(c):
     client = root_of(c)
     for bucket in KINDS:
