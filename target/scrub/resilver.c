@@ -145,22 +145,45 @@ static int check_quarantine(const struct mountpath *mp, struct error *err)
                      (unsigned long long)files, mp->path);
 }
 
+static int has_file(int dir, const char *name, const char *file, bool *has, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/%s", name, file);
+    *has = faccessat(dir, path, F_OK, 0) == 0;
+    if (*has || errno == ENOENT || errno == ENOTDIR)
+        return 0;
+    return error_errno(err, errno, "look for '%s' among the uploads", path);
+}
+
+static int is_open_upload(int dir, const char *name, bool *is, struct error *err)
+{
+    bool is_done = false;
+    int code = has_file(dir, name, "about.json", is, err);
+    if (code == 0 && *is)
+        code = has_file(dir, name, "done.json", &is_done, err);
+    *is = *is && !is_done;
+    return code;
+}
+
 /* Uploads in parts that are not completed (uploads/upload_dir.h). */
 static int count_uploads(const struct mountpath *mp, uint64_t *open, struct error *err)
 {
     _cleanup_free_ char *path = xprintf("%s/.dfc/uploads", mp->path);
     DIR *dir = opendir(path);
+    const struct dirent *e;
+    int code = 0;
     *open = 0;
     if (dir == NULL)
         return error_errno(err, errno, "open '%s'", path);
-    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
-        _cleanup_free_ char *about = xprintf("%s/about.json", e->d_name);
-        _cleanup_free_ char *done = xprintf("%s/done.json", e->d_name);
-        *open += e->d_name[0] != '.' && faccessat(dirfd(dir), about, F_OK, 0) == 0 &&
-                 faccessat(dirfd(dir), done, F_OK, 0) != 0;
+    while (code == 0 && (errno = 0, e = readdir(dir)) != NULL) {
+        bool is = false;
+        if (e->d_name[0] != '.')
+            code = is_open_upload(dirfd(dir), e->d_name, &is, err);
+        *open += is;
     }
+    if (code == 0 && errno != 0)
+        code = error_errno(err, errno, "read '%s'", path);
     closedir(dir);
-    return 0;
+    return code;
 }
 
 /* *why: what has files there and is still to end. */
