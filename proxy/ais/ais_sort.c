@@ -117,8 +117,8 @@ static void stopped(void *arg, const struct error *err)
         proxy_reply_error(req, err);
         return;
     }
-    http_reply_empty(req, 200);
     job_glue_wake(http_user(req));
+    http_reply_empty(req, 200);
 }
 
 /* Of one that has ended nothing is left to do. */
