@@ -3,7 +3,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/parse.h"
 #include "s3/xml_write.h"
 
 #define HEADER "x-amz-object-attributes"
@@ -119,28 +118,14 @@ enum s3_error s3_attributes_asked(const struct s3_request *r, unsigned *out, str
     return e;
 }
 
-/* Keeps *value where the request has no such header. */
-static enum s3_error number_of(const struct s3_request *r, const char *name, unsigned *value,
-                               struct s3_failure *why)
-{
-    const char *text = s3_header(r, name);
-    uint64_t n = 0;
-    if (text == NULL)
-        return S3_OK;
-    if (parse_u64(text, &n, NULL) != 0 || n > INT32_MAX)
-        return s3_fail(why, S3_INVALID_ARGUMENT, "%s must be a number from 0 to %d", name,
-                       INT32_MAX);
-    *value = (unsigned)n;
-    return S3_OK;
-}
-
 enum s3_error s3_attributes_page(const struct s3_request *r, struct s3_parts_page *out,
                                  struct s3_failure *why)
 {
     *out = (struct s3_parts_page){.max = S3_ATTRIBUTE_PARTS_MAX};
-    enum s3_error e = number_of(r, "x-amz-part-number-marker", &out->after, why);
+    enum s3_error e = s3_read_number(s3_header(r, "x-amz-part-number-marker"),
+                                     "x-amz-part-number-marker", &out->after, why);
     if (e == S3_OK)
-        e = number_of(r, "x-amz-max-parts", &out->max, why);
+        e = s3_read_number(s3_header(r, "x-amz-max-parts"), "x-amz-max-parts", &out->max, why);
     if (out->max > S3_ATTRIBUTE_PARTS_MAX)
         out->max = S3_ATTRIBUTE_PARTS_MAX;
     return e;

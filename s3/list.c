@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "common/parse.h"
 #include "s3/element.h"
 #include "s3/xml_write.h"
 
@@ -32,10 +31,9 @@ enum s3_error s3_list_ask(const struct s3_query *q, enum s3_list_form form,
                           struct s3_list_asked *out, struct s3_failure *why)
 {
     bool is_v2 = form == S3_LIST_V2;
-    const char *max_keys = s3_query_get(q, "max-keys");
     const char *encoding = s3_query_get(q, "encoding-type");
     const char *owner = s3_query_get(q, "fetch-owner");
-    uint64_t max = S3_LIST_KEYS_MAX;
+    unsigned max = S3_LIST_KEYS_MAX;
     *out = (struct s3_list_asked){
         .form = form,
         .prefix = or_empty(s3_query_get(q, "prefix")),
@@ -45,14 +43,14 @@ enum s3_error s3_list_ask(const struct s3_query *q, enum s3_list_form form,
         .version = form == S3_LIST_VERSIONS ? s3_query_get(q, "version-id-marker") : NULL,
         .is_url_encoded = encoding != NULL,
         .with_owner = !is_v2 || (owner != NULL && strcmp(owner, "true") == 0)};
-    if (max_keys != NULL && (parse_u64(max_keys, &max, NULL) != 0 || max > INT32_MAX))
-        return s3_fail(why, S3_INVALID_ARGUMENT, "max-keys must be a number from 0 to %d",
-                       INT32_MAX);
+    enum s3_error e = s3_read_number(s3_query_get(q, "max-keys"), "max-keys", &max, why);
+    if (e != S3_OK)
+        return e;
     if (encoding != NULL && strcmp(encoding, "url") != 0)
         return s3_fail(why, S3_INVALID_ARGUMENT, "encoding-type must be url");
     if (out->token != NULL && *out->token == '\0')
         return s3_fail(why, S3_INVALID_ARGUMENT, "The continuation-token is empty");
-    out->max_keys = max < S3_LIST_KEYS_MAX ? (unsigned)max : S3_LIST_KEYS_MAX;
+    out->max_keys = max < S3_LIST_KEYS_MAX ? max : S3_LIST_KEYS_MAX;
     return check_version(out, why);
 }
 

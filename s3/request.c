@@ -73,6 +73,19 @@ const char *s3_query_get(const struct s3_query *q, const char *name)
     return NULL;
 }
 
+enum s3_error s3_read_number(const char *text, const char *name, unsigned *value,
+                             struct s3_failure *why)
+{
+    uint64_t n = 0;
+    if (text == NULL)
+        return S3_OK;
+    if (parse_u64(text, &n, NULL) != 0 || n > INT32_MAX)
+        return s3_fail(why, S3_INVALID_ARGUMENT, "%s must be a number from 0 to %d", name,
+                       INT32_MAX);
+    *value = (unsigned)n;
+    return S3_OK;
+}
+
 static int compare_fields(const void *a, const void *b)
 {
     const struct s3_field *x = a, *y = b;

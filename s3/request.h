@@ -38,6 +38,10 @@ enum s3_error s3_query_parse(const char *raw, struct arena *arena, struct s3_que
                              struct s3_failure *why);
 /* The first of this name; NULL: there is none. */
 const char *s3_query_get(const struct s3_query *q, const char *name);
+/* The number in `text`, the value of the header or parameter `name`; NULL leaves *value as it is.
+ * S3_INVALID_ARGUMENT: none from 0 to INT32_MAX. */
+enum s3_error s3_read_number(const char *text, const char *name, unsigned *value,
+                             struct s3_failure *why);
 /* "a=b&c=": encoded and sorted as a signature wants it, without the parameter `except`. */
 void s3_query_canonical(const struct s3_query *q, const char *except, struct arena *arena,
                         struct buf *out);

@@ -12,7 +12,7 @@ import unittest
 import frame  # noqa: F401
 import dfc
 from dfc import _wire
-from mock_cluster import MockCluster
+from mocked import MockedTest
 
 DATA = random.Random(7).randbytes(3_000_000)
 
@@ -49,14 +49,9 @@ def connections():
             pass  # one was opened meanwhile: look again
 
 
-class ProcessTest(unittest.TestCase):
+class ProcessTest(MockedTest):
     def setUp(self):
-        self.mock = MockCluster()
-        self.mock.__enter__()
-        self.addCleanup(self.mock.__exit__, None, None, None)
-        self.client = dfc.Client(self.mock.endpoint, profile="")
-        self.addCleanup(self.client.close)
-        self.bucket = self.client.bucket("b").create()
+        super().setUp()
         self.bucket.put("o", DATA)
         self.bucket.put("other", DATA[::-1])
 

@@ -10,20 +10,15 @@ from unittest import mock
 import frame  # noqa: F401
 import dfc
 from dfc import _upload
-from mock_cluster import MockCluster
+from mocked import MockedTest
 
 PART = 5 << 20
 DATA = random.Random(1).randbytes(2 * PART + 70_001)
 
 
-class UploadTest(unittest.TestCase):
+class UploadTest(MockedTest):
     def setUp(self):
-        self.mock = MockCluster()
-        self.mock.__enter__()
-        self.addCleanup(self.mock.__exit__, None, None, None)
-        self.client = dfc.Client(self.mock.endpoint, profile="")
-        self.addCleanup(self.client.close)
-        self.bucket = self.client.bucket("b").create()
+        super().setUp()
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.path = os.path.join(folder.name, "file")

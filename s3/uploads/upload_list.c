@@ -2,28 +2,12 @@
 
 #include <string.h>
 
-#include "common/parse.h"
 #include "s3/xml_write.h"
 
 static const char *text_of(const struct s3_query *q, const char *name)
 {
     const char *text = s3_query_get(q, name);
     return text != NULL ? text : "";
-}
-
-/* Keeps *value where the query has no such parameter. */
-static enum s3_error number_of(const struct s3_query *q, const char *name, unsigned *value,
-                               struct s3_failure *why)
-{
-    const char *text = s3_query_get(q, name);
-    uint64_t n = 0;
-    if (text == NULL)
-        return S3_OK;
-    if (parse_u64(text, &n, NULL) != 0 || n > INT32_MAX)
-        return s3_fail(why, S3_INVALID_ARGUMENT, "%s must be a number from 0 to %d", name,
-                       INT32_MAX);
-    *value = (unsigned)n;
-    return S3_OK;
 }
 
 /* What both lists have: encoding-type, and the size of a page in the parameter `name`. */
@@ -35,7 +19,7 @@ static enum s3_error page_of(const struct s3_query *q, const char *name, bool *i
     *max = S3_UPLOAD_LIST_MAX;
     if (encoding != NULL && strcmp(encoding, "url") != 0)
         return s3_fail(why, S3_INVALID_ARGUMENT, "encoding-type must be url");
-    enum s3_error e = number_of(q, name, max, why);
+    enum s3_error e = s3_read_number(s3_query_get(q, name), name, max, why);
     if (*max > S3_UPLOAD_LIST_MAX)
         *max = S3_UPLOAD_LIST_MAX;
     return e;
@@ -48,7 +32,9 @@ enum s3_error s3_parts_ask(const struct s3_query *q, struct s3_parts_asked *out,
 {
     *out = (struct s3_parts_asked){.upload_id = text_of(q, "uploadId")};
     enum s3_error e = page_of(q, "max-parts", &out->is_url_encoded, &out->max, why);
-    return e == S3_OK ? number_of(q, "part-number-marker", &out->after, why) : e;
+    return e == S3_OK ? s3_read_number(s3_query_get(q, "part-number-marker"), "part-number-marker",
+                                       &out->after, why)
+                      : e;
 }
 
 static void put_part(struct buf *out, const struct s3_listed_part *part)

@@ -8,22 +8,10 @@ import msgspec
 from aistore.sdk import Client, ListObjectFlag
 from aistore.sdk.errors import AISError, ErrBckAlreadyExists, ErrBckNotFound, ErrObjNotFound
 from aistore.sdk.obj.object_props import ObjectProps  # noqa: F401 (its name is part of the API)
+from aistore_checks import equal, raises
 
 BIG = os.urandom(3 << 20)
 URL, SET = sys.argv[1:3]
-
-
-def equal(got, wanted, what):
-    assert got == wanted, f"{what}: {got!r:.300} is not {wanted!r:.300}"
-
-
-def raises(kinds, statuses, call, *args, **options):
-    try:
-        call(*args, **options)
-    except kinds as error:
-        assert error.status_code in statuses, f"{call}: {error}"
-        return str(error)
-    raise AssertionError(f"{call} {args} has not failed")
 
 
 def reader_of(o, **options):

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""AIStore's SDK, unmodified, in two releases: batches, uploads in parts, metadata,
-copies.  aistore_data_calls.py has the calls, which
-run in the SDK's own environment; skipped where a release cannot be installed."""
+"""AIStore's SDK, unmodified, in two releases: batches, uploads in parts, metadata, copies.
+aistore_data_calls.py has the calls, which run in the SDK's own environment; skipped where a release
+cannot be installed."""
 
 import sys
 
 import frame  # noqa: F401 (first: the next ones are found by it)
 import aistore_lib
-from access_lib import GuardedCluster, make_user
-from aistore_lib import token_of
-from lib import equal, main
+from access_lib import GuardedCluster
+from aistore_lib import check_anonymous, check_reader, token_of
+from lib import main
 from venv_lib import python_with_release
 
 
@@ -22,18 +22,11 @@ def test_every_call(c):
 
 
 def test_without_a_token_nothing_is_done(c):
-    c.create("closed")
-    c.put("closed", "o", b"bytes")
-    run(c, "anonymous")
-    equal(c.get("closed", "o").expect(200).body, b"bytes", "the object")
+    check_anonymous(c, run)
 
 
 def test_a_user_does_what_its_grants_say(c):
-    c.create("shared")
-    c.put("shared", "o", b"bytes")
-    reader = make_user(c, "reader", [{"rights": ["read", "list"], "bucket": "shared"}])
-    run(c, "reader", token=token_of(reader))
-    equal(c.get("shared", "o").expect(200).body, b"bytes", "the object")
+    check_reader(c, run)
 
 
 if __name__ == "__main__":

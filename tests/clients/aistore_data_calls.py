@@ -8,22 +8,10 @@ import tarfile
 from aistore.sdk import Client
 from aistore.sdk.archive_config import ArchiveConfig
 from aistore.sdk.errors import AISError, ErrBckNotFound, ErrObjNotFound
+from aistore_checks import equal, raises
 
 BIG = os.urandom(3 << 20)
 URL, SET = sys.argv[1:3]
-
-
-def equal(got, wanted, what):
-    assert got == wanted, f"{what}: {got!r:.300} is not {wanted!r:.300}"
-
-
-def raises(kinds, statuses, call, *args, **options):
-    try:
-        call(*args, **options)
-    except kinds as error:
-        assert error.status_code in statuses, f"{call}: {error}"
-        return str(error)
-    raise AssertionError(f"{call} {args} has not failed")
 
 
 def put(bucket, objects):

@@ -9,7 +9,8 @@ from aistore.sdk import Client
 from aistore.sdk.dsort import DsortFramework, DsortShardsGroup, DsortAlgorithm, ExternalKeyMap
 from aistore.sdk.errors import AISError, ErrBckNotFound, JobInfoNotFound, Timeout
 from aistore.sdk.multiobj import ObjectNames, ObjectRange
-from aistore_calls import equal, names_of, raises, reader_of
+from aistore_calls import names_of, reader_of
+from aistore_checks import equal, raises
 
 ROUNDS, WAIT = 50, 5  # seconds: the SDK asks more often where it waits for a short time
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 
 import frame
+from access_lib import make_user
 from lib import equal
 
 
@@ -20,3 +21,20 @@ def run(python, c, calls, *words, token=None):
 
 def token_of(identity):
     return identity.headers()["Authorization"].removeprefix("Bearer ")
+
+
+def check_anonymous(c, do):
+    """do(c, SET, token=) runs calls; without a token nothing is done."""
+    c.create("closed")
+    c.put("closed", "o", b"bytes")
+    do(c, "anonymous")
+    equal(c.get("closed", "o").expect(200).body, b"bytes", "the object")
+
+
+def check_reader(c, do):
+    """A user does what its grants say."""
+    c.create("shared")
+    c.put("shared", "o", b"bytes")
+    reader = make_user(c, "reader", [{"rights": ["read", "list"], "bucket": "shared"}])
+    do(c, "reader", token=token_of(reader))
+    equal(c.get("shared", "o").expect(200).body, b"bytes", "the object")

@@ -9,7 +9,7 @@ import sys
 import frame
 import aistore_lib
 from access_lib import GuardedCluster, make_user
-from aistore_lib import token_of
+from aistore_lib import check_anonymous, check_reader, token_of
 from lib import equal, main, wait_for
 from venv_lib import python_with_release
 
@@ -30,17 +30,11 @@ def test_what_is_not_there_says_so(c):
 
 
 def test_without_a_token_nothing_is_done(c):
-    c.create("closed")
-    c.put("closed", "o", b"bytes")
-    run(c, "anonymous")
-    equal(c.get("closed", "o").expect(200).body, b"bytes", "the object")
+    check_anonymous(c, run)
 
 
 def test_a_user_does_what_its_grants_say(c):
-    c.create("shared")
-    c.put("shared", "o", b"bytes")
-    reader = make_user(c, "reader", [{"rights": ["read", "list"], "bucket": "shared"}])
-    run(c, "reader", token=token_of(reader))
+    check_reader(c, run)
 
 
 def run_jobs(c, *words, token=None):
