@@ -29,6 +29,8 @@ struct redirect_call {
 /* What the calls of uploads in parts sign: UPLOAD_SIGNS("DELETE").  The proof of an abort is thus
  * none for the object. */
 #define UPLOAD_SIGNS(method) "upload-" method
+/* The same of the calls of rings. */
+#define RING_SIGNS(method) "ring-" method
 
 /* The call as the macs of proofs have it: no two calls have the same bytes. */
 void redirect_call_put(const struct redirect_call *call, struct buf *out);

@@ -208,6 +208,11 @@ bool body_in_store(const struct body *b)
     return b->ops->in_store;
 }
 
+bool body_rereadable(const struct body *b)
+{
+    return b->ops != &once_ops;
+}
+
 uint64_t body_sent(const struct body *b)
 {
     return b->sent;
@@ -263,14 +268,16 @@ int body_checksum(struct body *b, enum checksum_type type, struct checksum_value
                   struct dfc_error *err)
 {
     enum { CHUNK = 256 << 10 };
+    _cleanup_(checksum_freep)
     struct checksum *sum = checksum_new(type);
     _cleanup_free_ unsigned char *chunk = xmalloc(CHUNK);
-    b->sent = 0;
     ptrdiff_t n;
+    int rc = body_begin(b, err);
+    if (rc != DFC_OK)
+        return rc;
     while ((n = body_read(b, chunk, CHUNK, err)) > 0)
         checksum_update(sum, chunk, (size_t)n);
     checksum_final(sum, out);
-    checksum_free(sum);
     b->sent = 0;
     return n < 0 ? (int)n : DFC_OK;
 }

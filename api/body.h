@@ -33,8 +33,9 @@ int body_prime(struct body *b, struct dfc_error *err);
 
 int64_t body_size(const struct body *b); /* -1 where unknown */
 bool body_repeatable(const struct body *b);
-bool body_in_store(const struct body *b); /* memory or file: reading it once more is cheap */
-/* The checksum over all of it; ends at the first byte again.  Only where body_in_store(). */
+bool body_in_store(const struct body *b);   /* memory or file: reading it once more is cheap */
+bool body_rereadable(const struct body *b); /* any number of times */
+/* The checksum over all of it.  Only where body_rereadable(). */
 int body_checksum(struct body *b, enum checksum_type type, struct checksum_value *out,
                   struct dfc_error *err);
 

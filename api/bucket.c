@@ -126,6 +126,24 @@ int dfc_bucket_evict(struct dfc_client *c, const char *bucket, const char *value
     return bucket_job(c, bucket, "evict", value, id, err);
 }
 
+int dfc_bucket_archive(struct dfc_client *c, const char *bucket, const char *value, char **id,
+                       struct dfc_error *err)
+{
+    return bucket_job(c, bucket, "archive", value, id, err);
+}
+
+int dfc_bucket_unarchive(struct dfc_client *c, const char *bucket, const char *value, char **id,
+                         struct dfc_error *err)
+{
+    return bucket_job(c, bucket, "unarchive", value, id, err);
+}
+
+int dfc_bucket_promote(struct dfc_client *c, const char *bucket, const char *value, char **id,
+                       struct dfc_error *err)
+{
+    return bucket_job(c, bucket, "promote", value, id, err);
+}
+
 int dfc_bucket_download(struct dfc_client *c, const char *bucket, const char *value, char **id,
                         struct dfc_error *err)
 {

@@ -22,7 +22,7 @@ void call_done(struct call *call)
     buf_done(&call->path);
     curl_slist_free_all(call->headers);
     body_free(call->body);
-    reply_done(&call->reply);
+    exchange_reply_done(&call->reply);
     *call = CALL_INIT;
 }
 
@@ -135,9 +135,11 @@ static enum exchange_end attempt_exchange(struct dfc_client *c, struct attempt *
         .headers = attempt_headers(a, token, at_owner),
         .body = call->body,
         .node = call->node,
-        .fresh = !call->twice_is_harmless,
+        .patient = call->patient,
+        .fresh = !call->twice_is_harmless || call->counted,
         .receiver = call->receiver,
         .receiver_context = call->receiver_context,
+        .idle_timeout_ms = call->idle_timeout_ms,
         .progress = call->progress,
         .progress_context = call->progress_context,
     };

@@ -19,6 +19,8 @@ struct call {
     struct curl_slist *headers;
     struct body *body; /* owned */
     bool twice_is_harmless;
+    bool patient;     /* the reply may take as long as it does (exchange.h) */
+    bool counted;     /* no try is repeated behind our back: `doubtful` knows of each */
     bool meets_owner; /* may be redirected to another node before the body is wanted */
     /* "http://host:port" each, instead of the endpoints, NULL at the end; borrowed.  A try begins
      * at the first. */
@@ -29,7 +31,8 @@ struct call {
     void *receiver_context;
     /* Before every try; may change the headers.  NULL: nothing to do. */
     int (*prepare)(void *context, struct call *call, struct dfc_error *err);
-    const uint64_t *moved; /* grows while bytes arrive: a try that brought some is no failure */
+    uint32_t idle_timeout_ms; /* 0: the client's */
+    const uint64_t *moved;    /* grows while bytes arrive: a try that brought some is no failure */
     dfc_progress *progress;
     void *progress_context;
 

@@ -216,6 +216,26 @@ DFC_API int dfc_put_source(struct dfc_client *client, const char *bucket, const 
                            const struct dfc_source *source, const struct dfc_put_options *options,
                            struct dfc_object_info **info, struct dfc_error *err);
 
+struct dfc_append_options {
+    const char *if_match; /* etag of the archive; DFC_PRECONDITION where it is another */
+    bool overwrite;       /* members that the archive has: the new ones count */
+    bool create;          /* the archive, where there is none (NAME.tar, NAME.zip) */
+    bool no_checksum;     /* do not read the source once more to send its checksum */
+    dfc_progress *progress;
+    void *progress_context;
+};
+#define DFC_APPEND_MEMBERS_MAX 262144    /* of one call, and … */
+#define DFC_APPEND_NAMES_MAX (32u << 20) /* … bytes of their names */
+
+/* Put the members of a plain tar, which source gives and rewind()s, into a plain tar or a zip, all
+ * or none.  DFC_CONFLICT: the archive has one of the names.  The reply may take as long as it does.
+ * A call that broke off is repeated unless it overwrites without if_match; code `in_doubt`: the
+ * repetition finds a changed archive, by the first try or another client. */
+DFC_API int dfc_append_source(struct dfc_client *client, const char *bucket, const char *archive,
+                              const struct dfc_source *source,
+                              const struct dfc_append_options *options,
+                              struct dfc_object_info **info, struct dfc_error *err);
+
 struct dfc_get_options {
     int64_t offset;            /* first byte; negative: so many bytes before the end */
     uint64_t length;           /* 0: to the end (ignored with a negative offset) */
@@ -258,6 +278,16 @@ DFC_API int dfc_get_sink(struct dfc_client *client, const char *bucket, const ch
 
 DFC_API int dfc_head(struct dfc_client *client, const char *bucket, const char *object,
                      struct dfc_object_info **info, struct dfc_error *err);
+struct dfc_digest_options {
+    const char *if_match;     /* etag; DFC_PRECONDITION where the object is another */
+    uint32_t idle_timeout_ms; /* the reply comes after all bytes were read; 0: the client's */
+};
+/* The object's checksum of a type ("sha256", "md5", "crc32c", "xxh3"), computed by the target that
+ * has it: no byte of the object moves.  *info has size, version, etag and this checksum.  options
+ * may be NULL.  DFC_INVALID: also where the target is of a release that cannot do so. */
+DFC_API int dfc_digest(struct dfc_client *client, const char *bucket, const char *object,
+                       const char *type, const struct dfc_digest_options *options,
+                       struct dfc_object_info **info, struct dfc_error *err);
 /* What each target has of the object, as it is on its disk (docs/reference/http.md, "Copies of one
  * object"); verify: each reads its bytes and compares them with their checksum. *document is the
  * caller's to free. */
@@ -391,6 +421,14 @@ DFC_API int dfc_bucket_prefetch(struct dfc_client *client, const char *bucket, c
                                 char **id, struct dfc_error *err);
 DFC_API int dfc_bucket_evict(struct dfc_client *client, const char *bucket, const char *value,
                              char **id, struct dfc_error *err);
+/* Objects become the object "archive", also of another bucket, "to", or shards, "to": {"bucket",
+ * "template"}; files of archives become objects; files of "path" on the targets' machines do. */
+DFC_API int dfc_bucket_archive(struct dfc_client *client, const char *bucket, const char *value,
+                               char **id, struct dfc_error *err);
+DFC_API int dfc_bucket_unarchive(struct dfc_client *client, const char *bucket, const char *value,
+                                 char **id, struct dfc_error *err);
+DFC_API int dfc_bucket_promote(struct dfc_client *client, const char *bucket, const char *value,
+                               char **id, struct dfc_error *err);
 /* http(s) URLs become objects of the bucket: "list" or "template", "prepend". */
 DFC_API int dfc_bucket_download(struct dfc_client *client, const char *bucket, const char *value,
                                 char **id, struct dfc_error *err);
@@ -511,61 +549,8 @@ DFC_API int dfc_access_explain(struct dfc_client *client, const char *user, cons
                                const char *bucket, const char *object, char **document,
                                struct dfc_error *err);
 
-/* ---- jobs ---- */
-
-struct dfc_job {
-    char *id;
-    char *kind;
-    char *state; /* queued running (a sort: extracting merging creating) finished failed aborted */
-    bool ended;  /* one of the last three */
-    double percent;
-    char *error;    /* the first error's message; "" */
-    char *document; /* everything */
-};
-
-DFC_API void dfc_job_free(struct dfc_job *job);
-
-/* spec is the JSON of docs/reference/sort-spec.md.  id must be freed with dfc_free(). */
-DFC_API int dfc_sort_start(struct dfc_client *client, const char *spec, char **id,
-                           struct dfc_error *err);
-DFC_API int dfc_sort_show(struct dfc_client *client, const char *id, struct dfc_job **job,
-                          struct dfc_error *err);
-/* Sorts whose description matches the regular expression (NULL: all); {"jobs": [...]}. */
-DFC_API int dfc_sort_list(struct dfc_client *client, const char *regex, char **document,
-                          struct dfc_error *err);
-DFC_API int dfc_sort_abort(struct dfc_client *client, const char *id, struct dfc_error *err);
-DFC_API int dfc_sort_forget(struct dfc_client *client, const char *id, struct dfc_error *err);
-
-DFC_API int dfc_job_show(struct dfc_client *client, const char *id, struct dfc_job **job,
-                         struct dfc_error *err);
-DFC_API int dfc_job_list(struct dfc_client *client, const char *kind, const char *state,
-                         char **document, struct dfc_error *err); /* either may be NULL */
-/* A job of a kind that needs nothing but its name: "cleanup".  id must be freed with dfc_free(). */
-DFC_API int dfc_job_start(struct dfc_client *client, const char *kind, char **id,
-                          struct dfc_error *err);
-/* A job that compares the indexes of all targets with their files, and with `checksums` the files'
- * bytes with what they were stored with, at no more than rate_bytes_s at each mountpath (0: as fast
- * as it goes).  Its document says what differs: targets.ID.status.found and .differences. */
-DFC_API int dfc_validate_start(struct dfc_client *client, bool checksums, uint64_t rate_bytes_s,
-                               char **id, struct dfc_error *err);
-/* A job that reads everything on the disks of the targets that answer, checks it, and moves aside
- * what is damaged; at no more than *rate_bytes_s at each mountpath, or, with NULL, as the setting
- * scrub_rate says.  DFC_CONFLICT while there is one.  Its document: as a validation's, and
- * targets.ID.status.mended. */
-DFC_API int dfc_scrub_start(struct dfc_client *client, const uint64_t *rate_bytes_s, char **id,
-                            struct dfc_error *err);
-/* A job that deletes what the lifecycle rules of this bucket expire, or with NULL of all buckets.
- * DFC_CONFLICT while there is one. */
-DFC_API int dfc_expire_start(struct dfc_client *client, const char *bucket, char **id,
-                             struct dfc_error *err);
-DFC_API int dfc_job_abort(struct dfc_client *client, const char *id, struct dfc_error *err);
-/* Asks until the job has ended, at growing intervals of at most a second; `watch` (or NULL) sees
- * every answer.  DFC_OK whatever the end was: look at job->state.  timeout_ms 0: no limit;
- * afterwards DFC_TIMED_OUT (the job goes on). */
-DFC_API int dfc_job_wait(struct dfc_client *client, const char *id, uint64_t timeout_ms,
-                         void (*watch)(void *context, const struct dfc_job *job), void *context,
-                         struct dfc_job **job, struct dfc_error *err);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "dfc_jobs.h" /* sorts and other jobs */

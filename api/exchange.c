@@ -21,12 +21,13 @@ struct transfer {
     bool stopped;      /* err is final */
     bool begun;        /* the receiver knows the head */
     bool silent;       /* the idle timeout ran out */
+    bool body_ended;   /* all of it was read */
     uint64_t moved_ms; /* when bytes moved last; time in our own callbacks does not count */
     curl_off_t down;
     curl_off_t up;
 };
 
-void reply_done(struct reply *r)
+void exchange_reply_done(struct reply *r)
 {
     headers_done(&r->headers);
     buf_done(&r->text);
@@ -104,6 +105,7 @@ static size_t on_read(char *to, size_t one, size_t n, void *p)
     struct transfer *t = transfer_of(p);
     ptrdiff_t got = body_read(t->x->body, to, n, t->err);
     t->moved_ms = clock_ms();
+    t->body_ended = got == 0 || (int64_t)body_sent(t->x->body) == body_size(t->x->body);
     if (got < 0) {
         t->stopped = true;
         return CURL_READFUNC_ABORT;
@@ -125,6 +127,11 @@ static int on_seek(void *p, curl_off_t offset, int origin)
     return body_begin(t->x->body, t->err) == DFC_OK ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
 }
 
+static uint32_t idle_timeout_ms(const struct transfer *t)
+{
+    return t->x->idle_timeout_ms != 0 ? t->x->idle_timeout_ms : client_idle_timeout_ms(t->client);
+}
+
 static int on_tick(void *p, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
                    curl_off_t up)
 {
@@ -142,7 +149,9 @@ static int on_tick(void *p, curl_off_t down_total, curl_off_t down, curl_off_t u
         t->up = up;
         t->moved_ms = now;
     }
-    t->silent = now - t->moved_ms > client_idle_timeout_ms(t->client);
+    if (t->x->patient && t->body_ended)
+        return 0;
+    t->silent = now - t->moved_ms > idle_timeout_ms(t);
     return t->silent ? 1 : 0;
 }
 
@@ -198,6 +207,7 @@ static void set_options(struct handle *h, struct transfer *t)
     curl_easy_setopt(e, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(e, CURLOPT_MAXCONNECTS, OPEN_CONNECTIONS);
     curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, t->x->fresh ? 1L : 0L);
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, t->x->patient ? 1L : 0L);
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)client_connect_timeout_ms(t->client));
     curl_easy_setopt(e, CURLOPT_USERAGENT, client_user_agent(t->client));
     curl_easy_setopt(e, CURLOPT_HTTPHEADER, t->x->headers);
@@ -251,7 +261,7 @@ static enum exchange_end exchange_failed(struct transfer *t, struct handle *h, C
     }
     if (t->silent)
         failure_set(t->err, DFC_TIMED_OUT, E_TIMEOUT, "%s %s: silent for %u ms", t->x->method, url,
-                    client_idle_timeout_ms(t->client));
+                    idle_timeout_ms(t));
     else
         failure_set(t->err, DFC_UNREACHABLE, E_NET, "%s %s: %s", t->x->method, url, why);
     return EXCHANGE_BROKEN;
@@ -270,7 +280,7 @@ enum exchange_end exchange_run(struct dfc_client *c, struct handle *h, const str
         .err = err != NULL ? err : &own,
         .moved_ms = clock_ms(),
     };
-    reply_done(reply);
+    exchange_reply_done(reply);
     set_options(h, &t);
     CURLcode code = curl_easy_perform(h->easy);
     if (code == CURLE_OK)

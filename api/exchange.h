@@ -18,7 +18,7 @@ struct reply {
     struct buf text; /* the body, where it did not go to a receiver */
 };
 
-void reply_done(struct reply *r);
+void exchange_reply_done(struct reply *r);
 
 /* Where the bytes of a 2xx reply go.  Both return DFC_OK or a result, which ends the exchange. */
 struct receiver {
@@ -32,10 +32,12 @@ struct exchange {
     struct curl_slist *headers;
     struct body *body; /* begun; NULL: none */
     const char *node;  /* that must answer, where the exchange is signed; NULL: any */
+    bool patient;      /* silence behind the body is work of the other side: no time-out */
     bool fresh;        /* on a new connection: curl must not repeat it by itself on a stale one */
     const struct receiver *receiver;
     void *receiver_context;
-    dfc_progress *progress; /* of the body */
+    uint32_t idle_timeout_ms; /* 0: the client's */
+    dfc_progress *progress;   /* of the body */
     void *progress_context;
 };
 

@@ -82,7 +82,7 @@ static enum exchange_end ask(const struct identity *id, struct dfc_client *c, st
 {
     _cleanup_free_ char *url = xprintf("%s/v1/auth/token", endpoint);
     _cleanup_free_ char *text = request_text(id);
-    _cleanup_(reply_done)
+    _cleanup_(exchange_reply_done)
     struct reply reply = {0};
     if (text == NULL) {
         failure_set(err, DFC_INVALID, E_INVALID, "the access key is not UTF-8");

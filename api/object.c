@@ -1,4 +1,4 @@
-/* dfc_head, dfc_object_copies, dfc_object_url, dfc_delete, dfc_rename. */
+/* dfc_head, dfc_digest, dfc_object_copies, dfc_object_url, dfc_delete, dfc_rename. */
 #include "api/dfc.h"
 
 #include "api/action.h"
@@ -38,6 +38,28 @@ int dfc_head(struct dfc_client *c, const char *bucket, const char *object,
         *info = info_from_headers(&call.reply.headers);
     if (rc == DFC_NOT_FOUND && err != NULL)
         head_explain(c, err, bucket, object);
+    return rc;
+}
+
+int dfc_digest(struct dfc_client *c, const char *bucket, const char *object, const char *type,
+               const struct dfc_digest_options *options, struct dfc_object_info **info,
+               struct dfc_error *err)
+{
+    static const struct dfc_digest_options none;
+    const struct dfc_digest_options *o = options != NULL ? options : &none;
+    _cleanup_(call_done)
+    struct call call = {
+        .method = "GET", .twice_is_harmless = true, .idle_timeout_ms = o->idle_timeout_ms};
+    int rc = uri_object(&call.path, bucket, object, err);
+    if (rc != DFC_OK)
+        return rc;
+    uri_query(&call.path, "digest", type);
+    if (o->if_match != NULL)
+        rc = call_header(&call, err, "If-Match", o->if_match);
+    if (rc == DFC_OK)
+        rc = call_run(c, &call, err);
+    if (rc == DFC_OK)
+        *info = info_from_put(&call.reply.headers, call.reply.text.data, call.reply.text.len);
     return rc;
 }
 

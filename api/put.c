@@ -16,18 +16,10 @@
  * and compared with what the server found. */
 static int put_checksum(struct call *call, struct dfc_error *err)
 {
-    struct checksum_value sum;
-    char hex[2 * CHECKSUM_MAX + 1];
-    if (!body_in_store(call->body)) {
-        body_watch(call->body, CHECKSUM_XXH3);
-        return DFC_OK;
-    }
-    int rc = body_checksum(call->body, CHECKSUM_XXH3, &sum, err);
-    if (rc != DFC_OK)
-        return rc;
-    checksum_hex(&sum, hex);
-    call_header(call, err, "Dfc-Checksum-Type", checksum_name(CHECKSUM_XXH3));
-    return call_header(call, err, "Dfc-Checksum-Value", hex);
+    if (body_in_store(call->body))
+        return put_body_sum(call, err);
+    body_watch(call->body, CHECKSUM_XXH3);
+    return DFC_OK;
 }
 
 static int put_headers(struct call *call, const struct dfc_put_options *o, struct dfc_error *err)
@@ -55,6 +47,43 @@ static int put_compare(struct call *call, const struct dfc_object_info *info, st
                        info->checksum_type, hex, info->checksum);
 }
 
+/* With what was sent: of a store that can be read twice, or as it was computed on the way. */
+static bool know_checksum(const struct call *call, struct checksum_value *sum)
+{
+    struct dfc_error err;
+    return body_in_store(call->body) ? body_checksum(call->body, CHECKSUM_XXH3, sum, &err) == DFC_OK
+                                     : body_seen(call->body, sum);
+}
+
+/* A try that broke off may have stored it, in a bucket whose objects cannot be replaced. */
+static bool was_stored(struct dfc_client *c, const char *bucket, const char *object,
+                       const struct call *call, struct dfc_object_info **info)
+{
+    struct dfc_error err;
+    struct checksum_value sent;
+    char hex[2 * CHECKSUM_MAX + 1];
+    if (!know_checksum(call, &sent) || dfc_head(c, bucket, object, info, &err) != DFC_OK)
+        return false;
+    checksum_hex(&sent, hex);
+    return strcmp((*info)->checksum_type, checksum_name(sent.type)) == 0 &&
+           strcmp((*info)->checksum, hex) == 0;
+}
+
+static int send_body(struct dfc_client *c, const char *bucket, const char *object,
+                     struct call *call, struct dfc_object_info **info, struct dfc_error *err)
+{
+    struct dfc_error why;
+    int rc = call_run(c, call, &why);
+    if (rc != DFC_OK && call->doubtful && strcmp(why.code, error_name(E_WRITE_ONCE)) == 0 &&
+        was_stored(c, bucket, object, call, info))
+        return DFC_OK;
+    if (rc != DFC_OK && err != NULL)
+        *err = why;
+    if (rc == DFC_OK)
+        *info = info_from_put(&call->reply.headers, call->reply.text.data, call->reply.text.len);
+    return rc == DFC_OK ? put_compare(call, *info, err) : rc;
+}
+
 /* Takes the body over. */
 static int put_body(struct dfc_client *c, const char *bucket, const char *object, struct body *body,
                     const struct dfc_put_options *o, struct dfc_object_info **out,
@@ -78,14 +107,11 @@ static int put_body(struct dfc_client *c, const char *bucket, const char *object
         rc = body_prime(call.body, err);
     if (rc == DFC_OK)
         rc = put_headers(&call, o, err);
-    if (rc == DFC_OK)
-        rc = call_run(c, &call, err);
     if (rc != DFC_OK)
         return rc;
     _cleanup_(dfc_object_info_freep)
-    struct dfc_object_info *info =
-        info_from_put(&call.reply.headers, call.reply.text.data, call.reply.text.len);
-    rc = put_compare(&call, info, err);
+    struct dfc_object_info *info = NULL;
+    rc = send_body(c, bucket, object, &call, &info, err);
     if (rc == DFC_OK && out != NULL)
         *out = steal(info);
     return rc;

@@ -1,6 +1,7 @@
 #include "api/put_headers.h"
 
 #include "api/failure.h"
+#include "common/checksum.h"
 #include "common/mem.h"
 
 static bool is_token(const char *text)
@@ -40,4 +41,16 @@ int put_conditions(struct call *call, const struct dfc_put_options *o, struct df
     if (rc == DFC_OK && o->if_match != NULL)
         rc = call_header(call, err, "If-Match", o->if_match);
     return rc;
+}
+
+int put_body_sum(struct call *call, struct dfc_error *err)
+{
+    struct checksum_value sum;
+    char hex[2 * CHECKSUM_MAX + 1];
+    int rc = body_checksum(call->body, CHECKSUM_XXH3, &sum, err);
+    if (rc != DFC_OK)
+        return rc;
+    checksum_hex(&sum, hex);
+    call_header(call, err, "Dfc-Checksum-Type", checksum_name(CHECKSUM_XXH3));
+    return call_header(call, err, "Dfc-Checksum-Value", hex);
 }

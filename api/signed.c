@@ -94,9 +94,9 @@ static enum exchange_end converse(struct dfc_client *c, struct handle *h, struct
     struct signer *s = client_signer(c);
     const struct auth_caller self = signer_caller(s);
     struct auth_opening opening;
-    _cleanup_(reply_done)
+    _cleanup_(exchange_reply_done)
     struct reply challenge = {0};
-    _cleanup_(reply_done)
+    _cleanup_(exchange_reply_done)
     struct reply answer = {0};
     _cleanup_free_ char *question = auth_caller_ask(&self, &opening);
     enum exchange_end end = say(c, h, x->origin, question, &challenge, err);

@@ -246,6 +246,14 @@ int template_parse(const char *text, struct name_template **out, struct error *e
     return rc;
 }
 
+struct name_template *template_literal(const char *name)
+{
+    struct name_template *t = xcalloc(1, sizeof *t);
+    *t = (struct name_template){
+        .kind = TEMPLATE_BASH, .text = xstrdup(name), .prefix = xstrdup(name), .count = 1};
+    return t;
+}
+
 void template_free(struct name_template *t)
 {
     if (t == NULL)

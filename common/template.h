@@ -36,6 +36,8 @@ enum { TEMPLATE_TEXT_MAX = 4096, TEMPLATE_RANGES_MAX = 16, TEMPLATE_WIDTH_MAX = 
 struct name_template; /* immutable, shareable between threads */
 
 int template_parse(const char *text, struct name_template **out, struct error *err);
+/* One name, with whatever characters it has: nothing in it is a notation. */
+struct name_template *template_literal(const char *name);
 void template_free(struct name_template *t);
 DEFINE_CLEANUP(struct name_template, template_free);
 enum template_kind template_kind(const struct name_template *t);

@@ -83,6 +83,22 @@ static void good_templates(void **state)
     }
 }
 
+static void a_literal_is_its_only_name(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"all.tar", "a{0..9}.tar", "a%d*", "@1"};
+    _cleanup_(buf_done)
+    struct buf b = BUF_INIT;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        _cleanup_(template_freep)
+        struct name_template *t = template_literal(names[i]);
+        assert_int_equal(template_count(t), 1);
+        assert_string_equal(name_of(t, 0, &b), names[i]);
+        assert_int_equal(template_index(t, names[i]), 0);
+        assert_true(template_index(t, "a1.tar") == UINT64_MAX);
+    }
+}
+
 static void prefixes(void **state)
 {
     (void)state;
@@ -399,6 +415,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_templates),
+        cmocka_unit_test(a_literal_is_its_only_name),
         cmocka_unit_test(prefixes),
         cmocka_unit_test(bad_templates),
         cmocka_unit_test(long_texts_are_refused),

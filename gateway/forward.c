@@ -1,4 +1,5 @@
-/* Who replies: the target's answer comes in the loop's thread, while the client may still send.
+/* Who replies: the target's answer to a read comes in the request's HTTP thread, or as all others
+ * in the loop's, while the client may still send.
  * Until the body is over only the request's own HTTP thread may touch the request, since the client
  * can vanish at any moment.  So the answer is kept, and whoever comes second replies: the loop, or
  * the HTTP thread at the next piece of the body or at its end.  `lock` decides; `req` is NULL once
@@ -13,11 +14,12 @@
 #include "common/mem.h"
 #include "common/parse.h"
 #include "gateway/body.h"
-#include "gateway/download.h"
 #include "gateway/reply.h"
 #include "io/bpipe.h"
 #include "io/loop.h"
 #include "net/client/client.h"
+#include "net/direct/direct.h"
+#include "net/http/pipe.h"
 
 struct forward {
     struct gateway *gateway;
@@ -45,7 +47,7 @@ static void forward_unref(struct forward *f)
     gateway_leave_forward(f->gateway);
     body_free(f->plan.body);
     bpipe_unref(f->upload);
-    download_free(f->reply.download);
+    bpipe_unref(f->reply.pipe);
     buf_done(&f->reply.text);
     pthread_mutex_destroy(&f->lock);
     arena_free(f->arena);
@@ -82,48 +84,32 @@ int64_t forward_reply_total(const struct forward_reply *r)
 /* Of this target's own reply they are there already. */
 void forward_reply_bytes(struct http_request *req, int status, const struct forward_reply *r)
 {
-    if (r->download != NULL)
-        download_reply(req, status, r->length, r->download);
+    if (r->direct != NULL)
+        direct_reply(r->direct, status);
+    else if (r->pipe != NULL)
+        http_reply_pipe(req, status, r->length, r->pipe);
     else
         http_reply_as_it_is(req, status);
 }
 
-/* --- the target's side, in the loop's thread -------------------------------------------------- */
+/* --- the target's side, in its thread --------------------------------------------------------- */
 
-/* A read's bytes follow; all other replies are whole when the call is done. */
-static void call_head(void *arg, const struct http_head *head)
+static void take_head(struct forward *f, const struct http_head *head)
 {
-    struct forward *f = arg;
     f->reply.headers = target_call_headers(f->arena, head);
     f->reply.status = head->status;
     f->reply.length = head->content_length;
-    if (!is_read(f) || head->status < 200 || head->status > 299)
-        return;
+}
+
+static void answer(struct forward *f)
+{
     pthread_mutex_lock(&f->lock);
     f->answered = true;
     reply_if_due(f, false);
     pthread_mutex_unlock(&f->lock);
 }
 
-static void call_done(void *arg, struct http_result *result);
-
-/* Not of a call that is sent on: its reply has no bytes. */
-static void call_tapped(void *arg, struct tap *tap)
-{
-    struct forward *f = arg;
-    download_set_tap(f->reply.download, tap);
-}
-
-static void call_start(struct forward *f)
-{
-    const struct gateway_config *config = gateway_config_of(f->gateway);
-    if (is_read(f)) {
-        download_free(f->reply.download); /* of a call that was sent on: nobody has it */
-        f->reply.download = download_new(config->buffer_bytes);
-        f->call.download = download_pipe(f->reply.download);
-    }
-    http_call_start(config->client, &f->call, call_done, f);
-}
+static void call_start(struct forward *f);
 
 static bool is_sent_on(struct forward *f, const struct http_result *result)
 {
@@ -133,27 +119,88 @@ static bool is_sent_on(struct forward *f, const struct http_result *result)
         return false;
     f->hops++;
     f->call.url = next;
+    call_start(f);
     return true;
+}
+
+/* A read's bytes follow; all other replies are whole when the call is done. */
+static void call_head(void *arg, const struct http_head *head)
+{
+    struct forward *f = arg;
+    take_head(f, head);
+    if (is_read(f) && head->status >= 200 && head->status <= 299)
+        answer(f);
 }
 
 static void call_done(void *arg, struct http_result *result)
 {
     struct forward *f = arg;
+    struct direct_reader *reader = gateway_config_of(f->gateway)->direct;
+    if (is_read(f) && reader != NULL && result->code == 0)
+        direct_learn(reader, f->call.url, result->peer);
     if (f->answered) { /* written by this thread alone */
         forward_unref(f);
         return;
     }
-    if (is_sent_on(f, result)) {
-        call_start(f);
+    if (is_sent_on(f, result))
         return;
-    }
     if (target_call_error(result, f->call.url, &f->reply.err) == 0)
         buf_append(&f->reply.text, result->body.data, result->body.len);
-    pthread_mutex_lock(&f->lock);
-    f->answered = true;
-    reply_if_due(f, false);
-    pthread_mutex_unlock(&f->lock);
+    answer(f);
     forward_unref(f);
+}
+
+static void direct_head(void *arg, const struct http_head *head)
+{
+    take_head(arg, head);
+}
+
+static void direct_done(void *arg, struct http_result *result, struct direct *direct)
+{
+    struct forward *f = arg;
+    if (is_sent_on(f, result))
+        return;
+    (void)target_call_error(result, f->call.url, &f->reply.err);
+    f->reply.direct = direct;
+    answer(f);
+    forward_unref(f);
+}
+
+static void read_by_client(struct forward *f)
+{
+    const struct gateway_config *config = gateway_config_of(f->gateway);
+    bpipe_unref(f->reply.pipe); /* of a call that was sent on: nobody has it */
+    f->call.download = f->reply.pipe = bpipe_new(config->buffer_bytes);
+    http_call_start(config->client, &f->call, call_done, f);
+}
+
+static void direct_elsewhere(void *arg)
+{
+    read_by_client(arg);
+}
+
+/* `req` stays until it has been replied to. */
+static void read_directly(struct forward *f, struct direct_reader *reader)
+{
+    const struct direct_call call = {.method = f->call.method,
+                                     .url = f->call.url,
+                                     .headers = f->call.headers,
+                                     .head = direct_head,
+                                     .done = direct_done,
+                                     .elsewhere = direct_elsewhere,
+                                     .arg = f};
+    direct_start(reader, f->req, &call);
+}
+
+static void call_start(struct forward *f)
+{
+    const struct gateway_config *config = gateway_config_of(f->gateway);
+    if (!is_read(f))
+        http_call_start(config->client, &f->call, call_done, f);
+    else if (config->direct != NULL && direct_takes(f->req, f->call.url))
+        read_directly(f, config->direct);
+    else
+        read_by_client(f);
 }
 
 /* --- the client's side, in the HTTP thread ---------------------------------------------------- */
@@ -347,7 +394,6 @@ static struct forward *forward_new(struct http_request *req, const struct gatewa
                                  .to_public = true,
                                  .once = !is_read(f) && length == 0,
                                  .on_head = call_head,
-                                 .on_tap = call_tapped,
                                  .request_id = arena_strdup(f->arena, http_request_id(req))};
     http_on_end(req, request_ended, f);
     return f;

@@ -1,10 +1,13 @@
 /* A native call to the target of an object that carries an S3 request out, with body and reply as
  * streams.  The target itself needs none of it (local.h).
  *
- *   client ── body ──▶ [upload pipe] ──▶ target ── reply ──▶ [download pipe] ──▶ client
+ *   client ── body ──▶ [upload pipe] ──▶ target
  *                │
  *                └ decoded and summed (body.h).  The last byte waits until the whole body has
  *                  proved right, so that the target makes nothing visible that is not.
+ *
+ *   client ◀── reply ── HTTP thread ◀── target          a read over plain TCP (net/direct)
+ *   client ◀── reply ── [download pipe] ◀── target      … and over TLS
  *
  * Backpressure both ways; memory is two pipes.  A read follows the redirects of targets.  A call
  * with a body does not: its error is one that clients repeat.  A target that dies in the middle of
@@ -14,14 +17,16 @@
 #include "gateway/target_call.h"
 
 struct body;
-struct download;
+struct bpipe;
+struct direct;
 
 struct forward_reply {
     struct error err; /* code 0: it has succeeded; E_NOT_MODIFIED comes with headers */
     int status;
     int64_t length;                     /* of the body; -1: unknown */
     struct target_call_header *headers; /* or NULL */
-    struct download *download;          /* the bytes of a GET; NULL: see forward_reply_bytes() */
+    struct direct *direct;              /* has the bytes of a read … */
+    struct bpipe *pipe;                 /* … or this; none: see forward_reply_bytes() */
     struct buf text;                    /* of another call than a read: the body of a success */
     const struct body *body;            /* the plan's; right where `err` is none */
 };

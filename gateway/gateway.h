@@ -22,6 +22,7 @@
 #include "s3/op.h"
 #include "s3/verify.h"
 
+struct direct_reader;
 struct gateway;
 struct http_client;
 struct loop;
@@ -65,6 +66,7 @@ struct gateway_config {
     struct gateway_local local;
     /* For calls to other nodes (forward.h, proxy_call.h). */
     struct http_client *client;
+    struct direct_reader *direct; /* for reads; NULL: the client makes those, too */
     struct loop *loop;            /* the client's */
     const uint64_t *forwards_max; /* of them at once: a live parameter */
     size_t buffer_bytes;          /* of one, for each direction */

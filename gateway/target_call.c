@@ -80,12 +80,14 @@ int target_call_url(struct http_request *req, const struct gateway *g,
     int code = find_owner(s, call, &b, &owners, err);
     if (code != 0)
         return code;
-    location_put_target(url, owners.acting, s, b, call->key, "");
+    location_put_target(url, owners.acting, s, b, call->key,
+                        call->query != NULL ? call->query : "");
     const struct redirect_call proof = {.reads = reads(call->method),
                                         .method = http_method_name(call->method),
                                         .bucket_id = b->id,
                                         .object = call->key,
-                                        .range = call->range};
+                                        .range = call->range,
+                                        .member = call->member};
     guard_put_call_proof(req, &proof, url);
     return 0;
 }

@@ -25,7 +25,9 @@ struct target_call_header *target_call_headers(struct arena *arena, const struct
 struct target_call {
     enum http_method method;
     const char *bucket, *key;
-    const char *range; /* value of the Range header; or NULL */
+    const char *range;  /* value of the Range header; or NULL */
+    const char *query;  /* of the call, raw; or NULL */
+    const char *member; /* as in struct redirect_call; or NULL */
 };
 
 /* Appends the id of the target that acts for the object.  Errors as below. */

@@ -56,3 +56,28 @@ int direct_write(struct direct *d, const void *data, size_t len, struct error *e
     direct_end(d);
     return file_write_all(d->fd, (const char *)data + taken, len - taken, err);
 }
+
+/* How many bytes the file system has copied, or shared; what is left is written.  A disk that is
+ * full, or fails, says so to that write, too. */
+static size_t copy_blocks(int to, int from, uint64_t offset, size_t len)
+{
+    off_t at = (off_t)offset;
+    size_t done = 0;
+    ssize_t n = 1;
+    while (done < len && n > 0) {
+        n = fault_errno("disk.copy") == 0 ? copy_file_range(from, &at, to, NULL, len - done, 0) : 0;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return done;
+}
+
+int direct_copy(struct direct *d, int from, uint64_t offset, const void *data, size_t len,
+                struct error *err)
+{
+    direct_end(d);
+    int errnum = fault_errno("disk.write");
+    if (errnum != 0)
+        return error_errno(err, errnum, "write %zu bytes", len);
+    const size_t done = copy_blocks(d->fd, from, offset, len);
+    return done < len ? file_write_all(d->fd, (const char *)data + done, len - done, err) : 0;
+}

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/error.h"
 
@@ -26,5 +27,9 @@ struct direct {
 void direct_begin(struct direct *d, int fd, bool wanted);
 /* All of them, at the file's end. */
 int direct_write(struct direct *d, const void *data, size_t len, struct error *err);
+/* The same of bytes that the file `from` has at `offset`: the file system shares or copies them
+ * where it can; else `data` is written.  Fault point: disk.copy, of that attempt. */
+int direct_copy(struct direct *d, int from, uint64_t offset, const void *data, size_t len,
+                struct error *err);
 /* The descriptor is an ordinary one again. */
 void direct_end(struct direct *d);

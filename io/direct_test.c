@@ -168,6 +168,32 @@ static void test_a_failing_disk_is_an_error(void **state)
     }
 }
 
+/* Bytes of another file, copied by the file system or, where it cannot, written. */
+static void test_copies(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"", "disk.copy=EXDEV", "disk.copy=EXDEV@2"};
+    const size_t half = BYTES / 2 + 7;
+    _cleanup_free_ char *from = xstrdup("./dfc-direct-from-XXXXXX");
+    struct error err = ERROR_INIT;
+    int source = mkostemp(from, O_CLOEXEC);
+    assert_int_equal(file_write_all(source, bytes, BYTES, &err), 0);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        assert_int_equal(ftruncate(fd, 0), 0);
+        assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+        direct_begin(&direct, fd, true);
+        assert_int_equal(fault_configure(faults[i], NULL), 0);
+        assert_int_equal(direct_copy(&direct, source, 0, bytes, half, &err), 0);
+        assert_int_equal(direct_copy(&direct, source, half, bytes + half, BYTES - half, &err), 0);
+        assert_false(is_flagged());
+        assert_whole(BYTES);
+    }
+    fault_configure("disk.write=ENOSPC", NULL);
+    assert_int_equal(direct_copy(&direct, source, 0, bytes, half, &err), E_NO_SPACE);
+    close(source);
+    unlink(from);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -175,7 +201,7 @@ int main(void)
         TEST(test_pieces_make_the_file),         TEST(test_memory_that_is_not_aligned),
         TEST(test_the_page_cache_is_left_alone), TEST(test_where_it_is_not_wanted),
         TEST(test_a_refusal_is_no_failure),      TEST(test_an_interrupted_write_goes_on),
-        TEST(test_a_failing_disk_is_an_error),
+        TEST(test_a_failing_disk_is_an_error),   TEST(test_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

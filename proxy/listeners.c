@@ -7,6 +7,7 @@
 #include "gateway/reply.h"
 #include "net/auth/auth.h"
 #include "net/daemon.h"
+#include "net/direct/direct.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/s3/handlers.h"
 
@@ -77,12 +78,16 @@ static int start_server(struct proxy *p, const struct listener *l, struct error 
 
 static int start_gateway(struct proxy *p, struct error *err)
 {
+    const struct direct_config direct = {.client = p->data_client,
+                                         .kept_max = p->params.s3_kept_connections};
+    p->direct = direct_reader_new(&direct);
     const struct gateway_config config = {.region = p->params.s3_region,
                                           .domains = p->params.s3_domains,
                                           .asks_rights = p->guard != NULL,
                                           .handlers = proxy_s3_handlers,
                                           .state = p->state,
                                           .client = p->data_client,
+                                          .direct = p->direct,
                                           .loop = p->data_loop,
                                           .forwards_max = &p->params.s3_forwards_max,
                                           .buffer_bytes = p->params.s3_buffer,

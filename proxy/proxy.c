@@ -26,6 +26,7 @@
 #include "io/pool.h"
 #include "net/auth/auth.h"
 #include "net/daemon.h"
+#include "net/direct/direct.h"
 #include "net/http/visitor.h"
 #include "net/tls/tls.h"
 #include "proxy/listeners.h"
@@ -40,6 +41,7 @@
 #include "proxy/primary/primary.h"
 #include "proxy/primary/publish.h"
 #include "proxy/ais/summaries.h"
+#include "proxy/http/cache_groups.h"
 #include "proxy/http/relay_waits.h"
 #include "proxy/primary/root.h"
 #include "proxy/primary/state_file.h"
@@ -144,6 +146,7 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
     assert(p->started_fd >= 0);
     random_id("", p->boot);
     p->refused_nodes = refused_nodes_new();
+    p->cache_groups = cache_groups_new();
     *out = p;
     return 0;
 }
@@ -507,6 +510,7 @@ static void stop_io(struct proxy *p)
     http_server_free(p->s3_server);
     http_server_free(p->admin_server);
     http_server_free(p->control_server);
+    direct_reader_free(p->direct);
     pool_free(p->overhaul);
     pool_free(p->passwords);
     candidate_stop(p->candidate);
@@ -553,6 +557,7 @@ void proxy_free(struct proxy *p)
         close(p->lock_fd);
     close(p->started_fd);
     refused_nodes_free(p->refused_nodes);
+    cache_groups_free(p->cache_groups);
     free(p->public_url);
     free(p->s3_url);
     free(p->admin_url);

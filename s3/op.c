@@ -112,15 +112,16 @@ static enum s3_level level_of(const struct s3_call *c)
     return *c->bucket != '\0' ? S3_LEVEL_BUCKET : S3_LEVEL_SERVICE;
 }
 
-/* "acl", or "list-type=2". */
+/* "acl", or "list-type=2".  Of parameters with one name the first counts. */
 static bool has_mark(const struct s3_query *q, const char *mark)
 {
-    char name[32];
     size_t len = strcspn(mark, "=");
-    assert(len < sizeof name);
-    snprintf(name, sizeof name, "%.*s", (int)len, mark);
-    const char *value = s3_query_get(q, name);
-    return value != NULL && (mark[len] == '\0' || strcmp(value, mark + len + 1) == 0);
+    for (size_t i = 0; i < q->count; i++) {
+        const struct s3_field *f = &q->fields[i];
+        if (strncmp(f->name, mark, len) == 0 && f->name[len] == '\0')
+            return mark[len] == '\0' || strcmp(f->value, mark + len + 1) == 0;
+    }
+    return false;
 }
 
 static bool row_fits(const struct s3_op *op, const struct s3_request *r, const struct s3_call *c)

@@ -4,6 +4,7 @@
 #include "gateway/reply.h"
 #include "net/auth/auth.h"
 #include "net/daemon.h"
+#include "net/direct/direct.h"
 #include "net/tls/tls.h"
 #include "target/node/member.h"
 #include "target/node/public_guard.h"
@@ -79,6 +80,9 @@ static void renew(void *ctx, const char *wanted, void (*fn)(void *arg), void *ar
 
 static int start_gateway(struct target *t, struct error *err)
 {
+    const struct direct_config direct = {.client = t->data_client,
+                                         .kept_max = t->params.s3_kept_connections};
+    t->direct = direct_reader_new(&direct);
     const struct gateway_config config = {.region = t->params.s3_region,
                                           .domains = t->params.s3_domains,
                                           .asks_rights = t->guard != NULL,
@@ -91,6 +95,7 @@ static int start_gateway(struct target *t, struct error *err)
                                                     .write = object_write_begin,
                                                     .remove = object_delete_begin},
                                           .client = t->data_client,
+                                          .direct = t->direct,
                                           .loop = t->data,
                                           .forwards_max = &t->params.s3_forwards_max,
                                           .buffer_bytes = t->params.s3_buffer,

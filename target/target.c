@@ -17,12 +17,14 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "net/auth/auth.h"
+#include "net/direct/direct.h"
 #include "net/tls/tls.h"
 #include "gateway/gateway.h"
 #include "io/file.h"
 #include "io/lock_file.h"
 #include "net/http/visitor.h"
 #include "target/listeners.h"
+#include "target/archive/appends.h"
 #include "target/archive/archives.h"
 #include "target/archive/unpackers.h"
 #include "target/archive/batch.h"
@@ -31,6 +33,7 @@
 #include "target/copies/copies.h"
 #include "target/cold/fresh.h"
 #include "target/store/evict.h"
+#include "target/store/file_md5.h"
 #include "target/copies/earlier_owners.h"
 #include "target/uploads/upload_sweep.h"
 #include "target/uploads/uploads.h"
@@ -53,6 +56,7 @@
 #include "target/node/public_guard.h"
 #include "target/copies/object_copy.h"
 #include "target/store/renames.h"
+#include "target/ring/rings.h"
 #include "target/sort/host.h"
 #include "target/copies/repair_wanted.h"
 #include "target/copies/dirty_worker.h"
@@ -364,11 +368,14 @@ static int start_loop(struct target *t, const char *name, unsigned connections_p
 static int start_threads(struct target *t, struct error *err)
 {
     const struct target_params *p = &t->params;
+    struct pool *hashers;
     int code = thread_class_new(THREADS_WORKER, p, &t->workers, err);
     if (code == 0)
         code = thread_class_new(THREADS_MOVER, p, &t->movers, err);
     if (code == 0)
-        code = thread_class_new(THREADS_HASHER, p, &t->hashers, err);
+        code = thread_class_new(THREADS_HASHER, p, &hashers, err);
+    if (code == 0)
+        t->hashers = hashers_new(hashers);
     if (code == 0)
         code = thread_class_new(THREADS_HANDER, p, &t->handers, err);
     if (code == 0)
@@ -428,6 +435,8 @@ static int start_jobs(struct target *t, struct error *err)
     if (code == 0)
         code = batches_new(t, &t->batches, err);
     if (code == 0)
+        code = appends_new(t, &t->appends, err);
+    if (code == 0)
         code = unpackers_new(t, &t->unpackers, err);
     t->fresh = cold_fresh_new(t);
     t->archives = archives_new(t);
@@ -439,6 +448,9 @@ static int start_jobs(struct target *t, struct error *err)
     if (code != 0)
         return code;
     t->upload_sweep = upload_sweep_new(t);
+    code = rings_new(t, &t->rings, err);
+    if (code != 0)
+        return code;
     t->xactions = xactions_new(kinds, t, job_notify);
     return sweeper_new(&config, &t->sweeper, err);
 }
@@ -474,16 +486,20 @@ static void stop_uploads(struct target *t)
         upload_sweep_stop(t->upload_sweep);
     if (t->uploads != NULL)
         uploads_stop(t->uploads);
+    rings_stop(t->rings);
 }
 
 static void free_uploads(struct target *t)
 {
     uploads_free(t->uploads);
+    appends_free(t->appends);
     upload_sweep_free(t->upload_sweep);
+    rings_free(t->rings);
 }
 
 static void stop_archives(struct target *t)
 {
+    appends_stop(t->appends);
     archives_stop(t->archives);
     unpackers_stop(t->unpackers);
     batches_stop(t->batches);
@@ -517,12 +533,13 @@ void target_free(struct target *t)
     ec_stop(t->ec);
     stop_archives(t);
     target_listeners_free(t);
+    direct_reader_free(t->direct);
     if (t->state_sync != NULL) /* a worker may still take a state: who is told of it goes now */
         state_sync_quiet(t->state_sync);
     xactions_free(t->xactions);
     free_uploads(t);
     pool_free(t->movers);
-    pool_free(t->hashers);
+    hashers_free(t->hashers);
     renames_free(t->renames);
     pool_free(t->handers);
     cold_free(t->cold);

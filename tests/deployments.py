@@ -18,6 +18,7 @@ FILES = {
     "deploy/container/Dockerfile": ("dfc-proxyd", "dfc-targetd"),
     "deploy/container/dfc-healthy": ("dfc-proxyd", "dfc-targetd"),
     "deploy/container/compose.yaml": ("dfc-proxyd", "dfc-targetd"),
+    "deploy/kubernetes/cached.yaml": ("dfc-cached",),
     "deploy/kubernetes/proxy.yaml": ("dfc-proxyd",),
     "deploy/kubernetes/target.yaml": ("dfc-targetd",),
 }

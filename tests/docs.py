@@ -42,7 +42,12 @@ A query parameter that a call does not list is refused.
 {{proxy}}
 ## Targets
 
-{{target}}"""
+{{target}}
+## Members of a cache group
+
+Mounts and members make these calls, signed with the key of the group.
+
+{{cached}}"""
 
 PARAMETERS = f"""# Parameters
 
@@ -64,7 +69,10 @@ change while the daemon runs.
 {{proxy}}
 ## Parameters of dfc-targetd
 
-{{target}}"""
+{{target}}
+## Parameters of dfc-cached
+
+{{cached}}"""
 
 METRICS = f"""# Metrics
 
@@ -127,7 +135,8 @@ def generated():
     """{path: what it must hold}"""
     def both(page, option):
         return page.format(proxy=output_of("dfc-proxyd", option),
-                           target=output_of("dfc-targetd", option))
+                           target=output_of("dfc-targetd", option),
+                           cached=output_of("dfc-cached", option))
 
     pages = {
         "dfcctl": output_of("dfcctl", "help", "--markdown"),

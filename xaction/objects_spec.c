@@ -5,6 +5,7 @@
 #include "cluster/documents/state.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "common/path.h"
 
 void objects_spec_free(struct objects_spec *s)
 {
@@ -17,6 +18,12 @@ void objects_spec_free(struct objects_spec *s)
     free(s->prefix);
     free(s->to);
     free(s->prepend);
+    free(s->strip);
+    free(s->archive);
+    free(s->format);
+    template_free(s->shards);
+    free(s->path);
+    free(s->node);
     free(s->description);
     free(s);
 }
@@ -83,12 +90,19 @@ static int parse_prefix(const char *text, struct objects_spec *s, struct error *
     return 0;
 }
 
-static int parse_which(json_t *value, bool may_be_all, struct objects_spec *s, struct error *err)
+#define SHARD_SIZE_MAX (UINT64_C(1) << 62) /* below JSON's greatest integer */
+
+enum names { MUST_BE_GIVEN, MAY_BE_ALL, ARE_NOT_GIVEN };
+
+static int parse_which(json_t *value, enum names rule, struct objects_spec *s, struct error *err)
 {
     const char *template = NULL;
     const char *prefix = NULL;
     json_t *list = NULL;
     int r;
+    s->which = OBJECTS_NONE;
+    if (rule == ARE_NOT_GIVEN)
+        return 0;
     if ((r = json_get_array(value, "value", "list", &list, err)) != 0 ||
         (r = json_get_str(value, "value", "template", &template, err)) != 0 ||
         (r = json_get_str(value, "value", "prefix", &prefix, err)) != 0)
@@ -100,28 +114,42 @@ static int parse_which(json_t *value, bool may_be_all, struct objects_spec *s, s
         return parse_list(list, s, err);
     if (template != NULL)
         return parse_template(template, s, err);
-    if (prefix == NULL && !may_be_all)
+    if (prefix == NULL && rule == MUST_BE_GIVEN)
         return error_set(err, E_SPEC, "one of 'list', 'template' and 'prefix' must be given");
     return parse_prefix(prefix != NULL ? prefix : "", s, err);
 }
 
-/* --- the rest --------------------------------------------------------------------------------- */
+/* --- the fields of a kind --------------------------------------------------------------------- */
+
+/* A text that begins names: the field's default is "". */
+static int parse_beginning(json_t *value, const char *field, char **out, struct error *err)
+{
+    const char *text = "";
+    int r = json_get_str(value, "value", field, &text, err);
+    if (r == 0 && *text != '\0' && (r = object_name_check(text, strlen(text), err)) != 0)
+        error_wrap(err, "field 'value.%s'", field);
+    if (r == 0)
+        *out = xstrdup(text);
+    return r;
+}
+
+/* NULL where it may be left out, and is. */
+static int parse_to(json_t *value, bool needed, char **out, struct error *err)
+{
+    const char *to = NULL;
+    int r = needed ? json_need_str(value, "value", "to", &to, err)
+                   : json_get_str(value, "value", "to", &to, err);
+    if (r == 0 && to != NULL && (r = bucket_name_check(to, err)) != 0)
+        error_wrap(err, "field 'value.to'");
+    if (r == 0 && to != NULL)
+        *out = xstrdup(to);
+    return r;
+}
 
 static int parse_copy(json_t *value, struct objects_spec *s, struct error *err)
 {
-    const char *to = NULL;
-    const char *prepend = "";
-    int r;
-    if ((r = json_need_str(value, "value", "to", &to, err)) != 0 ||
-        (r = json_get_str(value, "value", "prepend", &prepend, err)) != 0)
-        return r;
-    if (bucket_name_check(to, err) != 0)
-        return error_wrap(err, "field 'value.to'");
-    if (*prepend != '\0' && object_name_check(prepend, strlen(prepend), err) != 0)
-        return error_wrap(err, "field 'value.prepend'");
-    s->to = xstrdup(to);
-    s->prepend = xstrdup(prepend);
-    return 0;
+    int r = parse_to(value, true, &s->to, err);
+    return r == 0 ? parse_beginning(value, "prepend", &s->prepend, err) : r;
 }
 
 int objects_parse_speed(json_t *value, uint64_t *parallel, uint64_t *rate_bytes_s,
@@ -142,30 +170,245 @@ static int parse_prefetch(json_t *value, struct objects_spec *s, struct error *e
     return objects_parse_speed(value, &s->parallel, &s->rate_bytes_s, err);
 }
 
-static int parse_no_more(json_t *value, struct objects_spec *s, struct error *err)
+/* --- archive ---------------------------------------------------------------------------------- */
+
+static int check_shards(const struct name_template *t, struct error *err)
 {
-    (void)value;
-    (void)s;
-    (void)err;
+    _cleanup_(buf_done)
+    struct buf last = BUF_INIT;
+    if (template_kind(t) == TEMPLATE_PREFIX)
+        return error_set(err, E_SPEC,
+                         "field 'value.to.template': '%.128s' has no range, as "
+                         "train-{00000..99999}.tar has; give one archive as 'archive'",
+                         template_text(t));
+    template_name(t, template_count(t) - 1, &last);
+    int r = object_name_check(buf_str(&last), last.len, err);
+    return r != 0 ? error_wrap(err, "field 'value.to.template'") : 0;
+}
+
+static int parse_shard_size(json_t *value, struct objects_spec *s, struct error *err)
+{
+    int r = json_get_size(value, "value", "shard_size", &s->shard_size, err);
+    if (r != 0)
+        return r;
+    if (s->shards == NULL && s->shard_size > 0)
+        return error_set(err, E_SPEC, "field 'value.shard_size' goes with 'to.template' alone");
+    if (s->shards != NULL && s->shard_size == 0)
+        return error_set(err, E_SPEC,
+                         "field 'value.shard_size' is missing: give the bytes of each shard, such "
+                         "as \"256MiB\"");
+    if (s->shard_size > SHARD_SIZE_MAX)
+        return error_set(err, E_SPEC, "field 'value.shard_size' exceeds 4 EiB");
     return 0;
 }
 
-#define COMMON_FIELDS "list", "template", "prefix", "description", "allow_empty"
+/* {"bucket", "template"}. */
+static int parse_shards(json_t *to, struct objects_spec *s, struct error *err)
+{
+    static const char *const fields[] = {"bucket", "template", NULL};
+    const char *bucket = NULL, *template = NULL;
+    int r;
+    if ((r = json_only_fields(to, "value.to", fields, err)) != 0 ||
+        (r = json_get_str(to, "value.to", "bucket", &bucket, err)) != 0 ||
+        (r = json_need_str(to, "value.to", "template", &template, err)) != 0)
+        return r;
+    if (bucket != NULL && (r = bucket_name_check(bucket, err)) != 0)
+        return error_wrap(err, "field 'value.to.bucket'");
+    s->to = bucket != NULL ? xstrdup(bucket) : NULL;
+    if ((r = template_parse(template, &s->shards, err)) != 0)
+        return error_wrap(err, "field 'value.to.template'");
+    return check_shards(s->shards, err);
+}
+
+static int parse_archive_name(json_t *value, char **out, struct error *err)
+{
+    const char *name = NULL;
+    int r = json_need_str(value, "value", "archive", &name, err);
+    if (r == 0 && (r = object_name_check(name, strlen(name), err)) != 0)
+        error_wrap(err, "field 'value.archive'");
+    if (r == 0)
+        *out = xstrdup(name);
+    return r;
+}
+
+/* A name that lacks it might become another one's; none is left of a name that is no longer. */
+static int check_stripped(const struct objects_spec *s, const char *name, struct error *err)
+{
+    size_t len = strlen(s->strip);
+    if (len == 0 || (strncmp(name, s->strip, len) == 0 && name[len] != '\0'))
+        return 0;
+    return error_set(err, E_SPEC, "field 'value.strip': '%.128s' does not begin with '%.128s'",
+                     name, s->strip);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A reader of the archive could not tell the members apart. */
+static int check_list(const struct objects_spec *s, struct error *err)
+{
+    _cleanup_free_ char **sorted = xcalloc(s->name_count + 1, sizeof *sorted);
+    int r = 0;
+    memcpy(sorted, s->names, s->name_count * sizeof *sorted);
+    qsort(sorted, s->name_count, sizeof *sorted, by_text);
+    for (size_t i = 0; i < s->name_count && r == 0; i++) {
+        if (i > 0 && strcmp(sorted[i], sorted[i - 1]) == 0)
+            return error_set(err, E_SPEC, "field 'value.list' has '%.128s' twice", sorted[i]);
+        r = check_stripped(s, sorted[i], err);
+    }
+    return r;
+}
+
+/* `what` begins all names; its first `len` bytes are in each of them. */
+static int check_beginning(const struct objects_spec *s, const char *what, size_t len,
+                           struct error *err)
+{
+    size_t strip = strlen(s->strip);
+    if (strip <= len && strncmp(what, s->strip, strip) == 0)
+        return 0;
+    return error_set(err, E_SPEC,
+                     "field 'value.strip': not all names of '%.128s' begin with '%.128s'", what,
+                     s->strip);
+}
+
+static int check_strip(const struct objects_spec *s, struct error *err)
+{
+    const char *text;
+    switch (s->which) {
+    case OBJECTS_LIST:
+        return check_list(s, err);
+    case OBJECTS_TEMPLATE:
+        text = template_text(s->name_template);
+        return check_beginning(s, text, strcspn(text, "{@"), err);
+    case OBJECTS_PREFIX:
+    case OBJECTS_NONE:
+        break;
+    }
+    return check_beginning(s, s->prefix, strlen(s->prefix), err);
+}
+
+static int parse_outputs(json_t *value, struct objects_spec *s, struct error *err)
+{
+    json_t *to = json_object_get(value, "to");
+    int r = json_is_object(to) ? parse_shards(to, s, err) : parse_to(value, false, &s->to, err);
+    if (r != 0)
+        return r;
+    if (s->shards == NULL)
+        r = parse_archive_name(value, &s->archive, err);
+    else if (json_is_string(json_object_get(value, "archive")))
+        r = error_set(err, E_SPEC, "only one of 'archive' and 'to.template' may be given");
+    return r == 0 ? parse_shard_size(value, s, err) : r;
+}
+
+static int parse_members(json_t *value, struct objects_spec *s, struct error *err)
+{
+    const char *names = "full";
+    int r = json_get_str(value, "value", "names", &names, err);
+    if (r != 0)
+        return r;
+    s->bare_members = strcmp(names, "base") == 0;
+    if (s->bare_members || strcmp(names, "full") == 0)
+        return 0;
+    return error_set(err, E_SPEC, "field 'value.names' is '%.32s': it must be full or base", names);
+}
+
+static int parse_order(json_t *value, struct objects_spec *s, struct error *err)
+{
+    const char *order = "name";
+    int r = json_get_str(value, "value", "order", &order, err);
+    if (r != 0)
+        return r;
+    s->shuffles = strcmp(order, "shuffle") == 0;
+    s->seed_given = json_object_get(value, "seed") != NULL;
+    if (!s->shuffles && strcmp(order, "name") != 0)
+        return error_set(err, E_SPEC, "field 'value.order' is '%.32s': it must be name or shuffle",
+                         order);
+    if (!s->shuffles && s->seed_given)
+        return error_set(err, E_SPEC, "field 'value.seed' goes with the order 'shuffle' alone");
+    return json_get_u64(value, "value", "seed", &s->seed, err);
+}
+
+static int parse_archive(json_t *value, struct objects_spec *s, struct error *err)
+{
+    const char *format = NULL;
+    int r;
+    s->makes = true;
+    if ((r = parse_outputs(value, s, err)) != 0 || (r = parse_members(value, s, err)) != 0 ||
+        (r = parse_order(value, s, err)) != 0 ||
+        (r = json_get_str(value, "value", "format", &format, err)) != 0 ||
+        (r = parse_beginning(value, "prepend", &s->prepend, err)) != 0 ||
+        (r = parse_beginning(value, "strip", &s->strip, err)) != 0)
+        return r;
+    if (format != NULL)
+        s->format = xstrdup(format);
+    return check_strip(s, err);
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static int parse_unarchive(json_t *value, struct objects_spec *s, struct error *err)
+{
+    const char *names = "archive";
+    int r;
+    s->makes = true;
+    if ((r = parse_to(value, false, &s->to, err)) != 0 ||
+        (r = parse_beginning(value, "prepend", &s->prepend, err)) != 0 ||
+        (r = json_get_str(value, "value", "names", &names, err)) != 0)
+        return r;
+    s->bare_members = strcmp(names, "member") == 0;
+    if (s->bare_members || strcmp(names, "archive") == 0)
+        return 0;
+    return error_set(err, E_SPEC, "field 'value.names' is '%.32s': it must be archive or member",
+                     names);
+}
+
+static int parse_promote(json_t *value, struct objects_spec *s, struct error *err)
+{
+    const char *path = NULL, *node = NULL;
+    int r;
+    if ((r = json_need_str(value, "value", "path", &path, err)) != 0 ||
+        (r = json_get_str(value, "value", "node", &node, err)) != 0 ||
+        (r = parse_beginning(value, "prepend", &s->prepend, err)) != 0 ||
+        (r = json_get_bool(value, "value", "overwrite", &s->overwrites, err)) != 0 ||
+        (r = json_get_bool(value, "value", "move", &s->moves, err)) != 0)
+        return r;
+    const char *flaw = *path == '/' ? path_flaw(path + 1) : "no slash at its beginning";
+    if (flaw != NULL)
+        return error_set(err, E_SPEC, "field 'value.path': '%.512s' has %s", path, flaw);
+    s->path = xstrdup(path);
+    s->node = node != NULL ? xstrdup(node) : NULL;
+    return 0;
+}
 
 struct row {
     const char *kind;
-    const char *fields[10];
-    bool may_be_all;
+    const char *fields[16]; /* all that the request may have; NULL-terminated */
+    enum names names;       /* of objects */
+    /* Reads the fields of the kind's own.  NULL: it has none. */
     int (*parse)(json_t *value, struct objects_spec *s, struct error *err);
 };
 
+#define COMMON_FIELDS "list", "template", "prefix", "description", "allow_empty"
+
 /* The kinds that take more … */
 static const struct row rows[] = {
-    {"copy", {COMMON_FIELDS, "to", "prepend"}, true, parse_copy},
-    {"prefetch", {COMMON_FIELDS, "parallel", "rate"}, true, parse_prefetch},
+    {"copy", {COMMON_FIELDS, "to", "prepend"}, MAY_BE_ALL, parse_copy},
+    {"prefetch", {COMMON_FIELDS, "parallel", "rate"}, MAY_BE_ALL, parse_prefetch},
+    {"archive",
+     {COMMON_FIELDS, "to", "archive", "format", "prepend", "strip", "shard_size", "names", "order",
+      "seed"},
+     MUST_BE_GIVEN,
+     parse_archive},
+    {"unarchive", {COMMON_FIELDS, "to", "prepend", "names"}, MUST_BE_GIVEN, parse_unarchive},
+    {"promote",
+     {"path", "node", "prepend", "overwrite", "move", "description", "allow_empty"},
+     ARE_NOT_GIVEN,
+     parse_promote},
 };
 /* … and all others. */
-static const struct row common = {NULL, {COMMON_FIELDS}, false, parse_no_more};
+static const struct row common = {NULL, {COMMON_FIELDS}, MUST_BE_GIVEN, NULL};
 
 static const struct row *row_of(const char *kind)
 {
@@ -176,6 +419,8 @@ static const struct row *row_of(const char *kind)
     return &common;
 }
 
+/* --- all of it -------------------------------------------------------------------------------- */
+
 static int spec_parse(const char *kind, json_t *value, struct objects_spec *s, struct error *err)
 {
     const struct row *row = row_of(kind);
@@ -184,10 +429,10 @@ static int spec_parse(const char *kind, json_t *value, struct objects_spec *s, s
     if ((r = json_only_fields(value, "value", row->fields, err)) != 0 ||
         (r = json_get_str(value, "value", "description", &description, err)) != 0 ||
         (r = json_get_bool(value, "value", "allow_empty", &s->allow_empty, err)) != 0 ||
-        (r = parse_which(value, row->may_be_all, s, err)) != 0)
+        (r = parse_which(value, row->names, s, err)) != 0)
         return r;
     s->description = xstrdup(description);
-    return row->parse(value, s, err);
+    return row->parse != NULL ? row->parse(value, s, err) : 0;
 }
 
 int objects_spec_parse(const char *kind, json_t *value, struct objects_spec **out,
@@ -199,6 +444,18 @@ int objects_spec_parse(const char *kind, json_t *value, struct objects_spec **ou
     if (r == 0)
         *out = steal(s);
     return r;
+}
+
+const char *objects_spec_to(const struct objects_spec *s, const char *bucket)
+{
+    return s->to == NULL && s->makes ? bucket : s->to;
+}
+
+const char *objects_spec_begins(const struct objects_spec *s)
+{
+    if (s->shards != NULL)
+        return template_prefix(s->shards);
+    return s->archive != NULL ? s->archive : s->prepend;
 }
 
 uint64_t objects_spec_count(const struct objects_spec *s)

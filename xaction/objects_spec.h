@@ -1,9 +1,19 @@
-/* What the jobs `delete`, `copy`, `prefetch` and `evict` are asked for, and what the primary adds
- * to it.  Pure.
+/* What the jobs `delete`, `copy`, `prefetch`, `evict`, `archive` and `unarchive` are asked
+ * for, and what the primary adds to it.  Pure.
  *
  *     {"list": ["a", "b"]}  or  {"template": "shard-{0000..0099}.tar"}  or  {"prefix": "raw/"}
  *     copy also: "to": bucket, "prepend": text before the new names
  *     prefetch also: "parallel": objects at once, "rate": bytes a second; both on each target
+ *     archive also: "archive": the object that is made, "to": its bucket, "format": its extension,
+ *         "strip" and "prepend": what names lose and get at their beginning to become members,
+ *         "names": "full", or "base": members have no directories, "order": "name" (of the list or
+ *         template, or of the names), or "shuffle" by "seed"; in place of "archive" and "to":
+ *         "to": {"bucket", "template": names of shards}, "shard_size": bytes of each
+ *     unarchive also: "to": the bucket of the objects, "prepend": text before their names,
+ *         "names": "archive": those of archive and member, or "member": that of the member alone
+ *     promote names no objects, but: "path", a directory or file of the targets' machines,
+ *         "node": on this one alone, "prepend", "overwrite": objects that exist, "move": files are
+ *         removed
  *     all: "description", "allow_empty": a prefix, template or list may match nothing
  *
  * Exactly one of list, template (common/template.h, with ranges that end) and prefix; a copy and a
@@ -30,7 +40,7 @@
 enum { OBJECTS_NAMES_MAX = 10000000 }; /* that a template makes */
 enum { OBJECTS_PARALLEL_MAX = 256 };
 
-enum objects_which { OBJECTS_LIST, OBJECTS_TEMPLATE, OBJECTS_PREFIX };
+enum objects_which { OBJECTS_LIST, OBJECTS_TEMPLATE, OBJECTS_PREFIX, OBJECTS_NONE };
 
 struct objects_spec {
     enum objects_which which;
@@ -38,15 +48,29 @@ struct objects_spec {
     char **names;
     struct name_template *name_template;
     char *prefix;
-    char *to;              /* NULL for a delete */
-    char *prepend;         /* "" for none */
+    char *to;          /* NULL: there is no other bucket … */
+    bool makes;        /* … and it writes to the same, or it writes nothing */
+    bool bare_members; /* names of members alone become names of objects; or members lack the
+                        * directories of their objects */
+    char *prepend;     /* "" for none */
+    char *archive;     /* of an archive, as what follows: the object's name, … */
+    char *format;      /* … its extension, or NULL: as its name says, … */
+    char *strip;       /* … and what all names begin with that is left out; "" for none */
+    struct name_template *shards; /* in place of the object's name: these are made, … */
+    uint64_t shard_size;          /* … each ends once it has so many bytes */
+    bool shuffles;
+    bool seed_given;
+    uint64_t seed;
+    char *path; /* of a promotion, as what follows; NULL: it is none */
+    char *node; /* NULL: on all targets */
+    bool overwrites, moves;
     uint64_t parallel;     /* 0: as the target's parameter says */
     uint64_t rate_bytes_s; /* 0: no limit */
     char *description;
     bool allow_empty; /* the primary's business: proxy/jobs/objects_view.h */
 };
 
-/* kind: one of the four.  E_SPEC, E_JSON, E_NAME; the messages name the field. */
+/* kind: one of these.  E_SPEC, E_JSON, E_NAME; the messages name the field. */
 int objects_spec_parse(const char *kind, json_t *value, struct objects_spec **out,
                        struct error *err);
 /* {"parallel", "rate"}, as prefetch and download take them. */
@@ -54,6 +78,10 @@ int objects_parse_speed(json_t *value, uint64_t *parallel, uint64_t *rate_bytes_
                         struct error *err);
 void objects_spec_free(struct objects_spec *s);
 DEFINE_CLEANUP(struct objects_spec, objects_spec_free);
+/* The bucket that the job writes to, asked for objects of `bucket`; NULL: it writes nothing. */
+const char *objects_spec_to(const struct objects_spec *s, const char *bucket);
+/* How the names of what the job writes begin. */
+const char *objects_spec_begins(const struct objects_spec *s);
 /* The names of a list or template: their number, and the i-th (in `buf` where it has to be made).
  */
 uint64_t objects_spec_count(const struct objects_spec *s);

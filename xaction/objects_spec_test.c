@@ -63,6 +63,136 @@ static void test_the_three_ways(void **state)
     objects_spec_free(s);
 }
 
+static void test_archive(void **state)
+{
+    (void)state;
+    struct objects_spec *s = accept("archive", "{\"prefix\": \"a/b\", \"archive\": \"x.tar\", "
+                                               "\"strip\": \"a/\", \"prepend\": \"c/\"}");
+    assert_string_equal(s->archive, "x.tar");
+    assert_null(s->format);
+    assert_string_equal(s->strip, "a/");
+    assert_string_equal(s->prepend, "c/");
+    assert_string_equal(objects_spec_to(s, "same"), "same");
+    objects_spec_free(s);
+
+    s = accept("archive", "{\"list\": [], \"archive\": \"x\", \"format\": \"zip\", \"to\": \"b\"}");
+    assert_string_equal(s->format, "zip");
+    assert_string_equal(objects_spec_to(s, "same"), "b");
+    objects_spec_free(s);
+    s = accept("archive", "{\"template\": \"a{0..9}\", \"archive\": \"x\", \"strip\": \"a\"}");
+    objects_spec_free(s);
+    s = accept("delete", "{\"list\": []}");
+    assert_null(objects_spec_to(s, "same"));
+    objects_spec_free(s);
+}
+
+static void test_archives_by_a_template(void **state)
+{
+    (void)state;
+    struct objects_spec *s =
+        accept("archive", "{\"prefix\": \"\", \"to\": {\"bucket\": \"b\", \"template\": "
+                          "\"t/s-{00..99}.tar\"}, \"shard_size\": \"2MiB\", \"names\": \"base\", "
+                          "\"order\": \"shuffle\", \"seed\": 9}");
+    assert_null(s->archive);
+    assert_int_equal(template_count(s->shards), 100);
+    assert_int_equal(s->shard_size, 2 << 20);
+    assert_true(s->bare_members && s->shuffles && s->seed_given);
+    assert_int_equal(s->seed, 9);
+    assert_string_equal(objects_spec_to(s, "same"), "b");
+    assert_string_equal(objects_spec_begins(s), "t/s-");
+    objects_spec_free(s);
+
+    s = accept("archive", "{\"prefix\": \"\", \"to\": {\"template\": \"s-%d.tar\"}, "
+                          "\"shard_size\": 1, \"names\": \"full\", \"order\": \"name\"}");
+    assert_false(s->bare_members || s->shuffles || s->seed_given);
+    assert_string_equal(objects_spec_to(s, "same"), "same");
+    objects_spec_free(s);
+
+    s = accept("archive", "{\"prefix\": \"\", \"archive\": \"x.tar\", \"order\": \"shuffle\"}");
+    assert_true(s->shuffles && !s->seed_given);
+    assert_string_equal(objects_spec_begins(s), "x.tar");
+    objects_spec_free(s);
+}
+
+static void test_unarchive(void **state)
+{
+    (void)state;
+    struct objects_spec *s = accept("unarchive", "{\"prefix\": \"\"}");
+    assert_false(s->bare_members);
+    assert_string_equal(s->prepend, "");
+    assert_string_equal(objects_spec_to(s, "same"), "same");
+    objects_spec_free(s);
+    s = accept("unarchive", "{\"list\": [\"a\"], \"names\": \"member\", \"to\": \"b\"}");
+    assert_true(s->bare_members);
+    assert_string_equal(objects_spec_to(s, "same"), "b");
+    objects_spec_free(s);
+    refuse("unarchive", "{}", E_SPEC, "one of");
+    refuse("unarchive", "{\"prefix\": \"\", \"names\": \"full\"}", E_SPEC, "value.names");
+    refuse("unarchive", "{\"prefix\": \"\", \"archive\": \"a\"}", E_JSON, "archive");
+}
+
+static void test_promote(void **state)
+{
+    (void)state;
+    struct objects_spec *s = accept("promote", "{\"path\": \"/a/b\"}");
+    assert_int_equal(s->which, OBJECTS_NONE);
+    assert_string_equal(s->path, "/a/b");
+    assert_null(s->node);
+    assert_false(s->overwrites || s->moves);
+    assert_null(objects_spec_to(s, "same"));
+    objects_spec_free(s);
+    s = accept("promote",
+               "{\"path\": \"/a\", \"node\": \"t1\", \"overwrite\": true, \"move\": true}");
+    assert_string_equal(s->node, "t1");
+    assert_true(s->overwrites && s->moves);
+    objects_spec_free(s);
+    static const char *const paths[] = {"", "a", "/", "/a/", "/a//b", "/a/./b", "/a/../b"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "{\"path\": \"%s\"}", paths[i]);
+        refuse("promote", text, E_SPEC, "value.path");
+    }
+    refuse("promote", "{}", E_JSON, "path");
+    refuse("promote", "{\"path\": \"/a\", \"prefix\": \"\"}", E_JSON, "prefix");
+}
+
+static void test_refused_archives(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int code;
+        const char *words;
+    } rows[] = {
+        {"{\"archive\": \"x\"}", E_SPEC, "one of"},
+        {"{\"prefix\": \"\"}", E_JSON, "archive"},
+        {"{\"prefix\": \"\", \"archive\": \"\"}", E_NAME, "value.archive"},
+        {"{\"prefix\": \"\", \"archive\": \"x\", \"to\": \"-\"}", E_NAME, "value.to"},
+        {"{\"prefix\": \"a\", \"archive\": \"x\", \"strip\": \"ab\"}", E_SPEC, "strip"},
+        {"{\"template\": \"a{0..9}\", \"archive\": \"x\", \"strip\": \"a0\"}", E_SPEC, "strip"},
+        {"{\"list\": [\"ab\", \"b\"], \"archive\": \"x\", \"strip\": \"a\"}", E_SPEC, "'b'"},
+        {"{\"list\": [\"a\"], \"archive\": \"x\", \"strip\": \"a\"}", E_SPEC, "strip"},
+        {"{\"list\": [\"b\", \"a\", \"b\"], \"archive\": \"x\"}", E_SPEC, "twice"},
+        {"{\"list\": [], \"archive\": \"x\", \"rate\": 1}", E_JSON, "rate"},
+        {"{\"list\": [], \"archive\": \"x\", \"names\": \"member\"}", E_SPEC, "full or base"},
+        {"{\"list\": [], \"archive\": \"x\", \"order\": \"md5\"}", E_SPEC, "name or shuffle"},
+        {"{\"list\": [], \"archive\": \"x\", \"seed\": 1}", E_SPEC, "value.seed"},
+        {"{\"list\": [], \"archive\": \"x\", \"shard_size\": 1}", E_SPEC, "to.template"},
+        {"{\"list\": [], \"to\": {\"template\": \"s-%d.tar\"}}", E_SPEC, "value.shard_size"},
+        {"{\"list\": [], \"to\": {}, \"shard_size\": 1}", E_JSON, "value.to.template"},
+        {"{\"list\": [], \"to\": {\"template\": \"s.tar\"}, \"shard_size\": 1}", E_SPEC,
+         "no range"},
+        {"{\"list\": [], \"to\": {\"template\": \"{0..\"}, \"shard_size\": 1}", E_SPEC,
+         "value.to.template"},
+        {"{\"list\": [], \"to\": {\"template\": \"s-%d\", \"bucket\": \"-\"}, \"shard_size\": 1}",
+         E_NAME, "value.to.bucket"},
+        {"{\"list\": [], \"archive\": \"x\", \"to\": {\"template\": \"s-%d\"}, \"shard_size\": 1}",
+         E_SPEC, "only one of"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        refuse("archive", rows[i].text, rows[i].code, rows[i].words);
+}
+
 static void test_an_empty_list_is_one(void **state)
 {
     (void)state;
@@ -145,11 +275,11 @@ static void test_plan_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_three_ways),
-        cmocka_unit_test(test_an_empty_list_is_one),
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_prefetch_and_evict),
+        cmocka_unit_test(test_the_three_ways),   cmocka_unit_test(test_an_empty_list_is_one),
+        cmocka_unit_test(test_archive),          cmocka_unit_test(test_archives_by_a_template),
+        cmocka_unit_test(test_refused_archives), cmocka_unit_test(test_unarchive),
+        cmocka_unit_test(test_promote),          cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_prefetch_and_evict),
         cmocka_unit_test(test_plan_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -418,6 +418,11 @@ json_t *xactions_report(struct xactions *x, const char *job_id)
     return report;
 }
 
+static bool is_kind(const struct xaction_ops *ops, const char *kind)
+{
+    return strcmp(ops->kind, kind) == 0 || (ops->like != NULL && strcmp(ops->like, kind) == 0);
+}
+
 void *xactions_hold(struct xactions *x, const char *job_id, const char *kind)
 {
     void *self = NULL;
@@ -426,7 +431,7 @@ void *xactions_hold(struct xactions *x, const char *job_id, const char *kind)
     if (e != NULL && !x->closing && !e->stop_wanted && e->next_job == NULL &&
         (e->state == XACTION_READY || e->state == XACTION_RUNNING ||
          e->state == XACTION_PREPARED) &&
-        strcmp(e->ops->kind, kind) == 0) {
+        is_kind(e->ops, kind)) {
         e->holds++;
         self = e->self;
     }

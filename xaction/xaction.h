@@ -27,6 +27,7 @@
 
 struct xaction_ops {
     const char *kind; /* a row of kinds.def */
+    const char *like; /* NULL, or the kind that it is to who holds it: its state is the same */
     const void *work; /* for open(), where several kinds share it */
     /* Makes the job's own state out of its document, and touches nothing else.  After a restart of
      * the node it is followed not by prepare() but by commit() or undo(), which then work from what

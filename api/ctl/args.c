@@ -82,6 +82,15 @@ struct cursor {
     int at;
 };
 
+/* -o is the format, or else what is written (--to). */
+static const struct flag *flag_of_value(struct args *a, const struct flag *f, const char *value)
+{
+    if (f->letter != 'o' || value == NULL || choice_check(f, value, NULL) == 0)
+        return f;
+    a->to_by_letter = true;
+    return &flag_table[F_to];
+}
+
 static int flag_take(struct args *a, const struct flag *f, const char *value, struct cursor *c,
                      struct error *err)
 {
@@ -120,7 +129,9 @@ static int short_flags(struct args *a, const char *text, struct cursor *c, struc
             flag_take(a, f, NULL, c, err);
             continue;
         }
-        return flag_take(a, f, p[1] != '\0' ? p + 1 : NULL, c, err);
+        const char *joined = p[1] != '\0' ? p + 1 : NULL;
+        const char *value = joined != NULL ? joined : c->argv[c->at + 1];
+        return flag_take(a, flag_of_value(a, f, value), joined, c, err);
     }
     return 0;
 }
@@ -247,6 +258,8 @@ static int check_command(const struct args *a, struct error *err)
     const char *gap = c->verb != NULL ? " " : "";
     if (a->given[F_help])
         return 0;
+    if (a->to_by_letter && !command_takes(c, F_to))
+        return choice_check(&flag_table[F_output], a->text[F_to], err);
     for (size_t id = 0; id < F_COUNT_; id++) {
         if (a->given[id] && !command_takes(c, (enum flag_id)id))
             return error_set(err, E_INVALID, "'%s%s%s' does not take --%s", c->noun, gap, verb,

@@ -1,5 +1,6 @@
 /* The command line, parsed by the command table: pure.
  *
+ * -o FORMAT is --output; -o with any other value is --to, for commands that write a file or image.
  * Flags may stand anywhere before "--": --name value, --name=value, -x value, -xvalue; flags
  * without a value may be joined (-rq).  Every flag has one meaning, so that it is read before the
  * command is known and checked against it afterwards. */
@@ -17,6 +18,7 @@
 struct args {
     const struct command *command; /* NULL: none was named */
     const char *noun;              /* named without its verb */
+    bool to_by_letter;             /* --to was given as -o */
     bool given[F_COUNT_];
     const char *text[F_COUNT_];
     uint64_t number[F_COUNT_];   /* count, size (bytes), duration (ms), seconds (ms) */

@@ -40,6 +40,28 @@ static void commands_and_words(void **state)
     args_done(&a);
 }
 
+/* -o is the format, or what a command writes. */
+static void the_two_meanings_of_o(void **state)
+{
+    (void)state;
+    struct args a;
+    struct error err;
+    assert_int_equal(PARSE("vdisc", "export", "b/i.vdsc", "-o", "x.iso", "-ojson"), 0);
+    assert_string_equal(a.text[F_to], "x.iso");
+    assert_string_equal(a.text[F_output], "json");
+    args_done(&a);
+    assert_int_equal(PARSE("vdisc", "export", "b/i.vdsc", "--to", "json"), 0);
+    assert_string_equal(a.text[F_to], "json");
+    assert_false(a.given[F_output]);
+    args_done(&a);
+    assert_int_equal(PARSE("ls", "-oxml", "b"), E_INVALID);
+    assert_non_null(strstr(err.message, "'xml' is none of table|json"));
+    args_done(&a);
+    assert_int_equal(PARSE("ls", "b", "-o"), E_INVALID);
+    assert_non_null(strstr(err.message, "needs a value"));
+    args_done(&a);
+}
+
 static void flags_in_every_form(void **state)
 {
     (void)state;
@@ -92,7 +114,9 @@ static void mistakes_are_named(void **state)
     REFUSED("there is no command 'stat'; it is 'object head' here", "stat", "photos/a");
     REFUSED("there is no command 'download'; it is 'object get' here", "download", "b/o");
     REFUSED("there is no command 'health'; it is 'cluster health' here", "health");
-    REFUSED("there is no command 'status'; it is 'cluster status' or 'sort status' here", "status");
+    REFUSED("there is no command 'status'; it is 'cluster status' or 'ring status' or 'sort "
+            "status' here",
+            "status");
     REFUSED("there is no command 'head'; it is 'object head' here", "head", "photos/a");
     REFUSED("there is no 'job sho'; did you mean 'job show'?", "job", "sho");
     REFUSED("there is no 'bucket delete'; it is 'bucket rm' here", "bucket", "delete", "b");
@@ -146,9 +170,8 @@ static void the_table_is_sound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commands_and_words),
-        cmocka_unit_test(flags_in_every_form),
-        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(commands_and_words),    cmocka_unit_test(flags_in_every_form),
+        cmocka_unit_test(the_two_meanings_of_o), cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(the_table_is_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,6 +39,7 @@ enum flag_type {
 #define FLAG_BUCKET_FLAG_size FLAG_size
 #define FLAG_BUCKET_FLAG_amount FLAG_count
 #define FLAG_BUCKET_FLAG_ec FLAG_text
+#define FLAG_BUCKET_FLAG_ring FLAG_text
 #define FLAG_BUCKET_FLAG_url FLAG_text
 
 struct flag {
@@ -71,7 +72,7 @@ struct flag_help {
 };
 
 #define COMMAND_WORDS 2
-#define COMMAND_EXAMPLES 5
+#define COMMAND_EXAMPLES 8
 
 struct command {
     const char *noun;

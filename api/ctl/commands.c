@@ -6,9 +6,9 @@
 #define ANY UINT_MAX
 #define FLAGS(...) ((const enum flag_id[]){__VA_ARGS__ __VA_OPT__(, ) F_END})
 
-#define ARCHIVES_ARE                                                                               \
-    "Tars of all dialects and zips are read, compressed by gzip, bzip2, xz, zstd or lz4 or not.\n" \
-    "The content decides, not the name."
+#define ARCHIVES_ARE                                                                              \
+    "Tars of all dialects, zips and cpios are read, compressed by gzip, bzip2, xz, zstd or lz4\n" \
+    "or not; with --formats also others. The content decides, not the name."
 #define KEY_MAY_BE_PATTERN                                                         \
     "A KEY with *, ? or [ is a pattern (glob) of whole names, as 'ls' takes it.\n" \
     "* matches any text, also slashes; ? one character; [0-9] one of several.\n"   \
@@ -34,6 +34,34 @@ static const struct flag_help of_put[] = {{F_recursive, "directories are stored 
                                           {F_END, NULL}};
 static const struct flag_help of_sync[] = {
     {F_dry_run, "print what would be sent and removed, and do nothing"}, {F_END, NULL}};
+static const struct flag_help of_vdisc_burn[] = {
+    {F_to, "the image: dfc://BUCKET/NAME.vdsc; -o IMAGE does the same"},
+    {F_bucket,
+     "dfc://BUCKET[/PREFIX]: the objects that become files; paths begin behind the prefix"},
+    {F_no_check,
+     "do not ask for the objects: then the image has no tags, and what the list says is "
+     "believed"},
+    {F_parallel, "objects that are asked for, or stored, at once (default 8)"},
+    {F_allow_empty, "an empty list makes an empty image"},
+    {F_END, NULL}};
+static const struct flag_help of_vdisc_gc[] = {{F_dry_run, "count, and remove nothing"},
+                                               {F_END, NULL}};
+static const struct flag_help of_vdisc_export[] = {{F_to, "the file; -o FILE does the same"},
+                                                   {F_END, NULL}};
+static const struct flag_help of_vdisc[] = {{F_recursive, "also what is in directories"},
+                                            {F_long, "show modes and owners, too"},
+                                            {F_END, NULL}};
+static const struct flag_help of_archive[] = {
+    {F_prepend, "text before the name of each member"},
+    {F_bare, "members have no directories: a/b/c.jpg becomes c.jpg"},
+    {F_shard_size, "make archives of so many bytes each; KEY is their template"},
+    {F_seed, "shuffle, in the same order each time"},
+    {F_END, NULL}};
+static const struct flag_help of_unarchive[] = {{F_prepend, "text before the name of each object"},
+                                                {F_END, NULL}};
+static const struct flag_help of_promote[] = {{F_prepend, "text before the name of each object"},
+                                              {F_node, "this target's files alone"},
+                                              {F_END, NULL}};
 static const struct flag_help of_prefetch[] = {
     {F_parallel, "transfers at once on each target (default: its parameter prefetch_parallel)"},
     {F_END, NULL}};
@@ -60,8 +88,18 @@ static const struct flag_help of_role[] = {
 static const struct flag_help of_grant[] = {{F_prefix, "only keys that begin with PREFIX"},
                                             {F_END, NULL}};
 
-static const struct flag_help of_fs[] = {{F_parallel, "requests for data at once (default 16)"},
-                                         {F_END, NULL}};
+static const struct flag_help of_fs[] = {
+    {F_parallel, "requests for data at once (default 16)"},
+    {F_part_size, "larger files are written in parts of this size, 5MiB to 1GiB (default 16MiB)"},
+    {F_END, NULL}};
+static const struct flag_help of_fs_warmup[] = {
+    {F_list, "a file with paths, one a line (-: standard input)"},
+    {F_parallel, "files at once (default 16)"},
+    {F_END, NULL}};
+static const struct flag_help of_fs_gc[] = {
+    {F_delete, "delete garbage, and blocks of removed files after 15 minutes"}, {F_END, NULL}};
+static const struct flag_help of_fs_cache[] = {
+    {F_timeout, "wait no longer for the member (default 60s)"}, {F_END, NULL}};
 static const struct flag_help of_fs_umount[] = {
     {F_timeout, "wait no longer for the process (default 60s)"}, {F_END, NULL}};
 
@@ -70,13 +108,15 @@ const struct noun nouns[] = {
     {"bucket", "Buckets: names for objects that share properties"},
     {"object", "Objects: bytes with a name"},
     {"archive", "Archives: members of tars and zips"},
+    {"ring", "Rings of samples"},
     {"upload", "Uploads in parts that are not completed"},
     {"sort", "SortDataset: a dataset of tar shards becomes an ordered one"},
     {"job", "Jobs: everything long that the cluster does by itself"},
     {"node", "Proxies and targets"},
     {"config", "Settings of the cluster, parameters of its nodes"},
     {"storage", "The targets' disks, and what is on them"},
-    {"fs", "File systems: buckets that are mounted"},
+    {"fs", "File systems: buckets and volumes that are mounted"},
+    {"vdisc", "Dataset images: read-only file systems of objects"},
     {"user", "Users of a cluster with access control, and their keys"},
     {"role", "Roles: grants that several users have"},
     {"auth", "Decisions about rights"},
@@ -94,6 +134,7 @@ const struct command commands[] = {
 #include "api/ctl/verbs/bucket.def"
 #include "api/ctl/verbs/object.def"
 #include "api/ctl/verbs/archive.def"
+#include "api/ctl/verbs/ring.def"
 #include "api/ctl/verbs/upload.def"
 #include "api/ctl/verbs/sort.def"
 #include "api/ctl/verbs/job.def"
@@ -101,6 +142,7 @@ const struct command commands[] = {
 #include "api/ctl/verbs/config.def"
 #include "api/ctl/verbs/storage.def"
 #include "api/ctl/verbs/fs.def"
+#include "api/ctl/verbs/vdisc.def"
 #include "api/ctl/verbs/user.def"
 #include "api/ctl/verbs/login.def"
 #include "api/ctl/verbs/itself.def"

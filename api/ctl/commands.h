@@ -33,6 +33,9 @@ int bucket_mv(struct ctl *ctl, const struct args *args);
 int bucket_cp(struct ctl *ctl, const struct args *args);
 int bucket_prefetch(struct ctl *ctl, const struct args *args);
 int bucket_evict(struct ctl *ctl, const struct args *args);
+int bucket_archive(struct ctl *ctl, const struct args *args);
+int bucket_unarchive(struct ctl *ctl, const struct args *args);
+int bucket_promote(struct ctl *ctl, const struct args *args);
 int bucket_wait(struct ctl *ctl, const struct args *args);
 int bucket_download(struct ctl *ctl, const struct args *args);
 
@@ -60,6 +63,12 @@ int object_head(struct ctl *ctl, const struct args *args);
 int object_show(struct ctl *ctl, const struct args *args);
 int object_sync(struct ctl *ctl, const struct args *args);
 
+int ring_status(struct ctl *ctl, const struct args *args);
+int ring_push(struct ctl *ctl, const struct args *args);
+int ring_get(struct ctl *ctl, const struct args *args);
+int ring_wait(struct ctl *ctl, const struct args *args);
+int ring_swap(struct ctl *ctl, const struct args *args);
+int ring_clear(struct ctl *ctl, const struct args *args);
 int upload_ls(struct ctl *ctl, const struct args *args);
 int upload_abort(struct ctl *ctl, const struct args *args);
 int object_url(struct ctl *ctl, const struct args *args);
@@ -94,8 +103,28 @@ int storage_reindex(struct ctl *ctl, const struct args *args);
 int storage_validate(struct ctl *ctl, const struct args *args);
 int storage_scrub(struct ctl *ctl, const struct args *args);
 
+int fs_format(struct ctl *ctl, const struct args *args);
+int fs_info(struct ctl *ctl, const struct args *args);
 int fs_mount(struct ctl *ctl, const struct args *args);
 int fs_umount(struct ctl *ctl, const struct args *args);
+int fs_tool(struct ctl *ctl, const struct args *args); /* those of volumes */
+int fs_warmup(struct ctl *ctl, const struct args *args);
+int fs_stats(struct ctl *ctl, const struct args *args);
+
+int vdisc_burn(struct ctl *ctl, const struct args *args);
+int vdisc_ls(struct ctl *ctl, const struct args *args);
+int vdisc_tree(struct ctl *ctl, const struct args *args);
+int vdisc_cat(struct ctl *ctl, const struct args *args);
+int vdisc_cp(struct ctl *ctl, const struct args *args);
+int vdisc_inspect(struct ctl *ctl, const struct args *args);
+int vdisc_verify_image(struct ctl *ctl, const struct args *args);
+int vdisc_export(struct ctl *ctl, const struct args *args);
+int vdisc_stats(struct ctl *ctl, const struct args *args);
+int vdisc_rm(struct ctl *ctl, const struct args *args);
+int vdisc_gc(struct ctl *ctl, const struct args *args);
+int vdisc_mount(struct ctl *ctl, const struct args *args);
+int vdisc_umount(struct ctl *ctl, const struct args *args);
+int vdisc_serve(struct ctl *ctl, const struct args *args);
 
 int user_ls(struct ctl *ctl, const struct args *args);
 int user_show(struct ctl *ctl, const struct args *args);

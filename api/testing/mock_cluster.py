@@ -37,6 +37,7 @@ import sys
 import threading
 import urllib.parse
 
+import mock_archives
 import mock_auth
 import mock_uploads
 from mock_objects import Failure, Object
@@ -376,10 +377,16 @@ class Handler(mock_uploads.Calls, http.server.BaseHTTPRequestHandler):
         match = self.headers.get("If-Match")
         if match and (key not in objects or objects[key].etag != match):
             raise Failure(412, "precondition_failed", "it is another")
+        if "members" in self.query and key not in objects:
+            raise Failure(404, "object_not_found", "there is no archive")
         body = self.body = self.read_body()
         self.note(body)
         if self.step["do"] == "corrupt":
             body = body[:-1] + bytes([body[-1] ^ 1])
+        if "members" in self.query:
+            new = mock_archives.appended(objects[key], self.query, self.headers, body)
+            self.object_store(objects, key, new)
+            return
         sent = self.headers.get("Dfc-Checksum-Value")
         new = Object(body, self.headers.get("Content-Type"),
                      {k[9:]: v for k, v in self.headers.items()
@@ -387,8 +394,11 @@ class Handler(mock_uploads.Calls, http.server.BaseHTTPRequestHandler):
         if sent and self.headers["Dfc-Checksum-Type"] == new.checksum["type"] \
                 and sent != new.checksum["value"]:
             raise Failure(422, "checksum_mismatch", "the bytes do not have the checksum")
+        self.object_store(objects, key, new)
+
+    def object_store(self, objects, key, new):
         objects[key] = new
-        self.reply_unless_act(200, {"size": len(body), "checksum": new.checksum,
+        self.reply_unless_act(200, {"size": len(new.data), "checksum": new.checksum,
                                     "version": new.version, "etag": new.etag})
 
     def object_get(self, objects, key):

@@ -7,6 +7,7 @@
 #include "cluster/props/backend.h"
 #include "cluster/placement/lag.h"
 #include "cluster/placement/copies_reduce.h"
+#include "cluster/documents/bucket_refuse.h"
 #include "cluster/documents/settings.h"
 
 int command_bucket_create(const struct cluster_state *s, const struct command *cmd,
@@ -112,6 +113,8 @@ int command_bucket_destroy(const struct cluster_state *s, const struct command *
     const struct bucket *known;
     int r = cmd->bucket_id == 0 ? need_bucket(s, cmd->name, &known, err)
                                 : need_closed(s, cmd, &known, err);
+    if (r == 0 && cmd->bucket_id == 0) /* one that was closed is empty */
+        r = bucket_refuse_removal(known, "removal of the bucket", err);
     if (r != 0)
         return r;
     struct bmd m;

@@ -48,6 +48,21 @@ static void a_bucket_is_closed_before_it_is_destroyed(void **unused)
     assert_null(bmd_bucket(&s->bmd, "b"));
 }
 
+/* It is empty then: its objects are not removed with it. */
+static void a_write_once_bucket_is_destroyed_closed_alone(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    struct bucket_props props = bucket_props_default;
+    props.write_once = true;
+    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
+    assert_refused(s, of_the_bucket(CMD_BUCKET_DESTROY, 0), E_WRITE_ONCE);
+    apply(&s, of_the_bucket(CMD_BUCKET_CLOSE, 1));
+    assert_refused(s, of_the_bucket(CMD_BUCKET_DESTROY, 0), E_WRITE_ONCE);
+    apply(&s, of_the_bucket(CMD_BUCKET_DESTROY, 1));
+    assert_null(bmd_bucket(&s->bmd, "b"));
+}
+
 static void a_new_term_opens_buckets(void **unused)
 {
     (void)unused;
@@ -330,6 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bucket_ids_are_never_used_twice),
+        cmocka_unit_test(a_write_once_bucket_is_destroyed_closed_alone),
         cmocka_unit_test(a_bucket_is_closed_before_it_is_destroyed),
         cmocka_unit_test(a_new_term_opens_buckets),
         cmocka_unit_test(bucket_props_are_checked),

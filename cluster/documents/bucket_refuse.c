@@ -24,8 +24,20 @@ bool bucket_is_written_back(const struct bucket *b)
     return b->props.backend != NULL && b->props.write_policy == WRITE_POLICY_BACK;
 }
 
+int bucket_refuse_ring(const struct bucket *b, const char *what, struct error *err)
+{
+    if (b->props.ring_cap == 0)
+        return 0;
+    return error_set(err, E_IS_RING,
+                     "bucket '%s' is a ring: no %s; push samples, or take another bucket", b->name,
+                     what);
+}
+
 int bucket_refuse_made(const struct bucket *b, const char *what, struct error *err)
 {
+    int code = bucket_refuse_ring(b, what, err);
+    if (code != 0)
+        return code;
     if (b->props.backend == NULL || bucket_is_written_back(b))
         return 0;
     return error_set(
@@ -42,5 +54,14 @@ int bucket_refuse_write(const struct bucket *b, const char *what, struct error *
     return error_set(err, E_UNSUPPORTED,
                      "bucket '%s' has a backend and is only read: no %s, unless its property "
                      "write_policy is 'through' or 'back'",
+                     b->name, what);
+}
+
+int bucket_refuse_removal(const struct bucket *b, const char *what, struct error *err)
+{
+    if (!b->props.write_once)
+        return 0;
+    return error_set(err, E_WRITE_ONCE,
+                     "bucket '%s' is write_once: no %s; set its property write_once to false first",
                      b->name, what);
 }

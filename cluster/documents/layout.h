@@ -33,7 +33,7 @@
 enum { LAYOUTS_MAX = 16 };
 
 /* What is in its new place stays in its old one for keep_ms (the setting rebalance_keep), and a
- * page of a list is read within this (proxy/http/list_merge.h says what follows). */
+ * page of a list is read within this (proxy/list/merge.h says what follows). */
 static inline uint64_t layout_page_ms(uint64_t keep_ms)
 {
     return keep_ms / 2;

@@ -6,6 +6,7 @@
 
 #include "cluster/props/backend.h"
 #include "cluster/props/ec_shape.h"
+#include "cluster/props/ring_shape.h"
 #include "common/jsonx.h"
 
 #define DURATION_MAX_MS (3650ULL * 24 * 3600 * 1000)
@@ -21,6 +22,7 @@ enum prop_kind {
     KIND_size,
     KIND_amount,
     KIND_ec,
+    KIND_ring,
     KIND_url,
 };
 enum prop_changes { CHANGES_always, CHANGES_in_part, CHANGES_creation };
@@ -91,6 +93,7 @@ static uint64_t get(const struct prop_row *row, const struct bucket_props *p)
     case KIND_number:
     case KIND_word:
     case KIND_ec:
+    case KIND_ring:
         memcpy(&number, field_of(row, p), sizeof number);
         return number;
     case KIND_url:
@@ -122,7 +125,8 @@ static bool same(const struct prop_row *row, const struct bucket_props *a,
 
 bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props *b)
 {
-    bool equal = a->ec_parity == b->ec_parity && a->ec_min_size == b->ec_min_size;
+    bool equal = a->ec_parity == b->ec_parity && a->ec_min_size == b->ec_min_size &&
+                 a->ring_keep == b->ring_keep && a->ring_bytes_max == b->ring_bytes_max;
     for (size_t i = 0; i < ROWS && equal; i++)
         equal = same(&rows[i], a, b);
     return equal;
@@ -200,6 +204,15 @@ static int check_ec(const struct bucket_props *p, struct error *err)
     return 0;
 }
 
+static int check_ring(const struct bucket_props *p, struct error *err)
+{
+    if (p->ring_cap > 0 && (p->ec_data > 0 || p->backend != NULL || p->write_once))
+        return error_set(err, E_UNSUPPORTED,
+                         "field 'ring': a ring has neither a backend nor objects in slices, and "
+                         "replaces its head: no write_once");
+    return 0;
+}
+
 static int check_bounds(const struct prop_row *row, const struct bucket_props *p, struct error *err)
 {
     uint64_t value = get(row, p);
@@ -243,6 +256,16 @@ static int check_quota(const struct bucket_props *p, struct error *err)
     return 0;
 }
 
+/* What a backend has can change there. */
+static int check_write_once(const struct bucket_props *p, struct error *err)
+{
+    if (p->write_once && p->backend != NULL)
+        return error_set(err, E_UNSUPPORTED,
+                         "field 'write_once': the backend of a bucket can replace its objects; "
+                         "copy them to a bucket without one");
+    return 0;
+}
+
 static int check_backend(const struct bucket_props *p, struct error *err)
 {
     if (p->validate == VALIDATE_INTERVAL && p->validate_interval_ms == 0)
@@ -260,7 +283,8 @@ int bucket_props_check(const struct bucket_props *p, struct error *err)
     for (size_t i = 0; i < ROWS && r == 0; i++)
         r = check_bounds(&rows[i], p, err);
     if (r != 0 || (r = check_ec(p, err)) != 0 || (r = check_copies(p, err)) != 0 ||
-        (r = check_quota(p, err)) != 0)
+        (r = check_quota(p, err)) != 0 || (r = check_write_once(p, err)) != 0 ||
+        (r = check_ring(p, err)) != 0)
         return r;
     return check_backend(p, err);
 }
@@ -275,6 +299,10 @@ int bucket_props_check_change(const struct bucket_props *old, const struct bucke
                              "another one",
                              rows[i].name);
     }
+    if ((old->ring_cap == 0) != (now->ring_cap == 0))
+        return error_set(err, E_INVALID,
+                         "field 'ring' is set when a bucket is created; later only its numbers "
+                         "change");
     return 0;
 }
 
@@ -299,6 +327,7 @@ static bool shows(const struct prop_row *row, const struct bucket_props *p)
     case KIND_size:
     case KIND_amount:
     case KIND_ec:
+    case KIND_ring:
     case KIND_url:
         return is_given(row, p);
     default:
@@ -332,6 +361,9 @@ static json_t *value_to_json(const struct prop_row *row, const struct bucket_pro
     case KIND_ec:
         return json_pack("{s:I, s:I, s:I}", "data", (json_int_t)p->ec_data, "parity",
                          (json_int_t)p->ec_parity, "min_size", (json_int_t)p->ec_min_size);
+    case KIND_ring:
+        return ring_shape_to_json(&(struct ring_shape){
+            .cap = p->ring_cap, .keep = p->ring_keep, .bytes_max = p->ring_bytes_max});
     case KIND_url:
         break;
     }
@@ -441,6 +473,25 @@ static int ec_from_json(const struct prop_row *row, json_t *doc, struct bucket_p
     return 0;
 }
 
+static int ring_from_json(const struct prop_row *row, json_t *doc, struct bucket_props *p,
+                          struct error *err)
+{
+    json_t *ring = json_object_get(doc, row->name);
+    struct ring_shape shape = {.keep = RING_KEEP_DEFAULT, .bytes_max = RING_BYTES_MAX_DEFAULT};
+    if (ring == NULL || json_is_null(ring))
+        return 0;
+    if (p->ring_cap > 0)
+        shape = (struct ring_shape){
+            .cap = p->ring_cap, .keep = p->ring_keep, .bytes_max = p->ring_bytes_max};
+    int r = ring_shape_from_json(ring, &shape, err);
+    if (r != 0)
+        return r;
+    p->ring_cap = (uint32_t)shape.cap;
+    p->ring_keep = (uint32_t)shape.keep;
+    p->ring_bytes_max = shape.bytes_max;
+    return 0;
+}
+
 /* The object form becomes the URL, in the document. */
 static int url_from_json(const struct prop_row *row, json_t *doc, struct bucket_props *p,
                          struct error *err)
@@ -465,7 +516,7 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
         [KIND_boolean] = boolean_from_json,   [KIND_boolean_off] = boolean_from_json,
         [KIND_duration] = duration_from_json, [KIND_size] = size_from_json,
         [KIND_amount] = amount_from_json,     [KIND_ec] = ec_from_json,
-        [KIND_url] = url_from_json,
+        [KIND_ring] = ring_from_json,         [KIND_url] = url_from_json,
     };
     int r = 0;
     for (size_t i = 0; i < ROWS && r == 0; i++)
@@ -491,6 +542,7 @@ static void put_values(const struct prop_row *row, struct buf *out)
         [KIND_size] = "size",
         [KIND_amount] = "number",
         [KIND_ec] = "shape",
+        [KIND_ring] = "shape",
         [KIND_url] = "URL",
     };
     if (row->kind == KIND_number)
@@ -509,7 +561,7 @@ static void put_values(const struct prop_row *row, struct buf *out)
 static void put_default(const struct prop_row *row, struct buf *out)
 {
     _cleanup_json_ json_t *value = value_to_json(row, &bucket_props_default);
-    if (row->kind == KIND_ec || row->kind == KIND_url)
+    if (row->kind == KIND_ec || row->kind == KIND_ring || row->kind == KIND_url)
         buf_puts(out, "none");
     else if (json_is_string(value))
         buf_printf(out, "`%s`", json_string_value(value));

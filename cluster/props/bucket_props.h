@@ -44,6 +44,9 @@ struct bucket_props {
      * `copies` of what says so. */
     uint32_t ec_parity;
     uint64_t ec_min_size;
+    /* The rest of `ring`; ring_cap 0: the bucket is none. */
+    uint32_t ring_keep;
+    uint64_t ring_bytes_max;
 };
 
 extern const struct bucket_props bucket_props_default;

@@ -24,8 +24,8 @@ static void a_new_bucket_has_the_defaults(void **state)
     (void)state;
     _cleanup_json_ json_t *doc = bucket_props_to_json(&bucket_props_default);
     _cleanup_json_ json_t *expected =
-        json_pack("{s:i, s:s, s:s, s:s, s:b}", "copies", 1, "durability", "sync", "checksum",
-                  "xxh3", "etag", "fast", "verify_on_read", 0);
+        json_pack("{s:i, s:s, s:s, s:s, s:b, s:b}", "copies", 1, "durability", "sync", "checksum",
+                  "xxh3", "etag", "fast", "verify_on_read", 0, "write_once", 0);
     assert_true(json_equal(doc, expected));
     assert_int_equal(bucket_props_check(&bucket_props_default, NULL), 0);
 }
@@ -39,6 +39,7 @@ static const struct {
     {"checksum", "\"sha256\""},
     {"etag", "\"md5\""},
     {"verify_on_read", "true"},
+    {"write_once", "true"},
     {"write_quorum", "\"majority\""},
     {"read_from", "\"any\""},
     {"ec", "{\"data\": 4, \"parity\": 2, \"min_size\": 65536}"},
@@ -52,6 +53,7 @@ static const struct {
     {"validate_interval", "7000"},
     {"stale", "false"},
     {"range_fetch", "\"prefetch\""},
+    {"ring", "{\"cap\": 100, \"keep\": 2, \"bytes_max\": 1048576}"},
 };
 
 /* Shown as it was given, where its need is met: with a backend and with copies. */
@@ -104,10 +106,14 @@ static void wrong_values_are_refused_by_name(void **state)
     assert_error(E_JSON, "{\"quota_bytes\": \"much\"}", "'much' is not a size", false);
     assert_error(E_INVALID, "{\"quota_bytes\": \"8EiB\"}", "'quota_bytes' is out of range", true);
     assert_error(E_JSON, "{\"quota_objects\": -1}", "'props.quota_objects'", false);
+    assert_error(E_UNSUPPORTED, "{\"backend\": \"http://h/\", \"write_once\": true}",
+                 "'write_once': the backend", true);
     assert_error(E_UNSUPPORTED, "{\"backend\": \"http://h/\", \"quota_objects\": 5}",
                  "'quota_objects': a bucket with a backend has no quota", true);
     assert_error(E_INVALID, "{\"copies\": 9}", "'copies' must be at most 8", true);
     assert_error(E_INVALID, "{\"copies\": 0}", "'copies' must be at least 1", true);
+    assert_error(E_INVALID, "{\"ring\": \"100\"}", "'props.ring': '100='", false);
+    assert_error(E_UNSUPPORTED, "{\"ring\": \"cap=1\", \"ec\": \"2+1\"}", "'ring'", true);
     assert_error(E_INVALID, "{\"lru\": false}", "'lru' is for buckets with a backend", true);
     assert_error(E_INVALID, "{\"range_fetch\": \"never\"}", "'range_fetch' is for buckets", true);
     assert_error(E_INVALID, "{\"backend\": \"http://h/\", \"lru_min_age\": \"4000d\"}",

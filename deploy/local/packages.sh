@@ -4,12 +4,16 @@
 build_packages="gcc libc6-dev pkgconf meson ninja-build python3 ca-certificates
     libmicrohttpd-dev libcurl4-openssl-dev libjansson-dev libuv1-dev liburing-dev liblmdb-dev
     libxxhash-dev libssl-dev libisal-dev libyaml-dev zlib1g-dev libzstd-dev liblz4-dev
-    liblzma-dev libbz2-dev libarchive-dev libexpat1-dev libfuse3-dev fuse3"
+    liblzma-dev libbz2-dev libarchive-dev libexpat1-dev libpcre2-dev libfuse3-dev fuse3
+    libsqlite3-dev libhiredis-dev libpq-dev nbdkit nbdkit-plugin-dev"
 test_packages="libcmocka-dev clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev shellcheck flake8 pylint gcovr ccache valgrind
     e2fsprogs xfsprogs btrfs-progs iptables iproute2 etcd-server ceph-mon ceph-osd radosgw docker.io docker-compose debootstrap
     awscli rclone s3cmd s3fs python3-boto3
     libarchive-tools cpio zip xz-utils bzip2
-    curl prometheus python3-requests python3-urllib3 python3-venv python3-yaml python3-xxhash python3-fsspec mypy"
+    xorriso genisoimage p7zip-full libcdio-utils python3-pycdlib capnproto libnbd-bin qemu-utils
+    redis-server postgresql stress-ng fio
+    qemu-system-x86 busybox-static
+    curl git rsync prometheus python3-requests python3-urllib3 python3-venv python3-yaml python3-xxhash python3-fsspec mypy"
 
 say() {
     printf '== %s\n' "$*"

@@ -163,11 +163,15 @@ static int read_upload(struct arena *arena, json_t *item, struct s3_listed_uploa
                        struct error *err)
 {
     uint64_t time_ms = 0;
+    const char *sums = "";
     int code;
     if ((code = json_need_str(item, "", "object", &out->key, err)) != 0 ||
         (code = json_need_str(item, "", "upload", &out->upload_id, err)) != 0 ||
-        (code = json_need_u64(item, "", "time", &time_ms, err)) != 0)
+        (code = json_need_u64(item, "", "time", &time_ms, err)) != 0 ||
+        (code = json_get_str(item, "", "sums", &sums, err)) != 0)
         return code;
+    if (!s3_sum_kind_parse(sums, &out->sums))
+        out->sums = (struct s3_sum_kind){.is_asked = false};
     out->key = arena_strdup(arena, out->key);
     out->upload_id = arena_strdup(arena, out->upload_id);
     out->begun_ms = (int64_t)time_ms;

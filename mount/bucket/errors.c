@@ -4,7 +4,18 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/error.h"
 #include "common/log.h"
+
+static const struct {
+    int code;
+    int errnum;
+} codes[] = {
+    {E_BUCKET_NOT_FOUND, ESTALE}, /* the whole mount is of something that has gone */
+    {E_NO_SPACE, ENOSPC},         {E_QUOTA_EXCEEDED, EDQUOT},
+    {E_WRITE_ONCE, EPERM}, /* as of a file that is immutable */
+    {E_IS_RING, EPERM},           {E_TOO_LARGE, EFBIG},
+};
 
 static const struct {
     int result;
@@ -16,9 +27,10 @@ static const struct {
 
 int errors_of(const struct dfc_error *err)
 {
-    /* The whole mount is of something that has gone. */
-    if (strcmp(err->code, "bucket_not_found") == 0)
-        return -ESTALE;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        if (strcmp(err->code, error_name(codes[i].code)) == 0)
+            return -codes[i].errnum;
+    }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].result == err->result)
             return -rows[i].errnum;

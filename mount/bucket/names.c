@@ -1,8 +1,10 @@
 #include "mount/bucket/names.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/utf8.h"
 
 #define SCHEME "dfc://"
 
@@ -25,6 +27,14 @@ struct name_part name_in(const char *prefix, const char *key)
     if (!name_is_shown(part.text, part.len))
         part.kind = NAME_HIDDEN;
     return part;
+}
+
+int name_check_key(const char *key)
+{
+    size_t len = strlen(key);
+    if (len > NAME_KEY_MAX)
+        return -ENAMETOOLONG;
+    return utf8_valid(key, len) ? 0 : -EILSEQ;
 }
 
 char *name_file(const char *prefix, const char *name)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #define NAME_MAX_BYTES 255
+#define NAME_KEY_MAX 1024 /* the cluster's limit of a whole name */
 
 enum name_kind {
     NAME_FILE,
@@ -25,6 +26,9 @@ struct name_part {
 /* What the key shows in the directory. */
 struct name_part name_in(const char *prefix, const char *key);
 bool name_is_shown(const char *text, size_t len);
+
+/* May an object have this name: 0, -ENAMETOOLONG, -EILSEQ where it is not UTF-8. */
+int name_check_key(const char *key);
 
 /* prefix + name, or prefix + name + "/"; malloc'ed. */
 char *name_file(const char *prefix, const char *name);

@@ -1,5 +1,6 @@
 #include "mount/bucket/names.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,6 +53,22 @@ static void some_components_are_hidden(void **state)
     expect("a/", "b", NAME_HIDDEN, NULL); /* not below the prefix */
 }
 
+static void names_of_objects_have_limits(void **state)
+{
+    (void)state;
+    char key[NAME_KEY_MAX + 2];
+    memset(key, 'x', sizeof key);
+    key[NAME_KEY_MAX] = '\0';
+    assert_int_equal(name_check_key(key), 0);
+    key[NAME_KEY_MAX] = 'x';
+    key[NAME_KEY_MAX + 1] = '\0';
+    assert_int_equal(name_check_key(key), -ENAMETOOLONG);
+    assert_int_equal(name_check_key("gr\xc3\xb6\xc3\x9f"
+                                    "e"),
+                     0);
+    assert_int_equal(name_check_key("\xff"), -EILSEQ);
+}
+
 static void expect_url(const char *url, const char *bucket, const char *prefix)
 {
     char *b = NULL, *p = NULL;
@@ -81,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_split_at_slashes),
         cmocka_unit_test(some_components_are_hidden),
+        cmocka_unit_test(names_of_objects_have_limits),
         cmocka_unit_test(urls_have_a_bucket_and_a_prefix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 #include "mount/bucket/tree.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -23,6 +24,7 @@ int tree_open(struct tree *t, struct dfc_client *client, const char *bucket, con
         .bucket = xstrdup(bucket),
         .prefix = xstrdup(prefix),
         .bucket_id = (uint64_t)json_integer_value(json_object_get(doc, "id")),
+        .bucket_made_ms = json_integer_value(json_object_get(doc, "created_ms")),
     };
     return DFC_OK;
 }
@@ -40,13 +42,14 @@ uint64_t tree_inode(const struct tree *t, const char *key)
     return inode > 1 ? inode : inode + 2; /* 1 is the root, 0 is none */
 }
 
+char *tree_scope(const struct tree *t)
+{
+    return xprintf("%" PRIu64 "/%" PRId64, t->bucket_id, t->bucket_made_ms);
+}
+
 /* ---- names ---- */
 
-/* Is there an object whose name begins so?  Targets that do not answer are left out of the list, so
- * that the objects of the others stay readable: then UNKNOWN may take the place of NO. */
-enum begins { BEGINS_NO, BEGINS_YES, BEGINS_UNKNOWN };
-
-static int begins_any(struct tree *t, const char *prefix, enum begins *found)
+int tree_begins(struct tree *t, const char *prefix, enum tree_begins *found)
 {
     struct dfc_error err;
     struct dfc_list *list;
@@ -55,7 +58,9 @@ static int begins_any(struct tree *t, const char *prefix, enum begins *found)
     if (dfc_list_open(t->client, t->bucket, &options, &list, &err) != DFC_OK)
         return errors_told(prefix, &err);
     int rc = dfc_list_next(list, &e, &err);
-    *found = rc > 0 ? BEGINS_YES : dfc_list_incomplete(list) ? BEGINS_UNKNOWN : BEGINS_NO;
+    *found = rc > 0                      ? TREE_BEGINS_YES
+             : dfc_list_incomplete(list) ? TREE_BEGINS_UNKNOWN
+                                         : TREE_BEGINS_NO;
     dfc_list_close(list);
     return rc < 0 ? errors_told(prefix, &err) : 0;
 }
@@ -78,18 +83,18 @@ int tree_lookup(struct tree *t, const char *prefix, const char *name, struct ent
     if (!name_is_shown(name, strlen(name)))
         return strlen(name) > NAME_MAX_BYTES ? -ENAMETOOLONG : -ENOENT;
     _cleanup_free_ char *directory = name_directory(prefix, name);
-    enum begins found = BEGINS_NO;
-    int rc = begins_any(t, directory, &found);
+    enum tree_begins found = TREE_BEGINS_NO;
+    int rc = tree_begins(t, directory, &found);
     if (rc < 0 && rc != -ENOENT)
         return rc;
-    if (found == BEGINS_YES) {
+    if (found == TREE_BEGINS_YES) {
         *out = (struct entry){.name = xstrdup(name), .is_directory = true, .version = xstrdup("")};
         return 0;
     }
     _cleanup_free_ char *key = name_file(prefix, name);
     rc = tree_head(t, key, &info);
     if (rc != 0)
-        return rc == -ENOENT && found == BEGINS_UNKNOWN ? -EIO : rc;
+        return rc == -ENOENT && found == TREE_BEGINS_UNKNOWN ? -EIO : rc;
     *out = (struct entry){
         .name = xstrdup(name),
         .is_known = true,

@@ -15,8 +15,9 @@
 struct tree {
     struct dfc_client *client;
     char *bucket;
-    char *prefix;       /* of the root: "" or ends with '/' */
-    uint64_t bucket_id; /* inode numbers depend on it */
+    char *prefix;           /* of the root: "" or ends with '/' */
+    uint64_t bucket_id;     /* inode numbers depend on it */
+    int64_t bucket_made_ms; /* with it the id is no other bucket's of any cluster */
 };
 
 /* The bucket must exist.  bucket and prefix are copied. */
@@ -27,10 +28,16 @@ void tree_close(struct tree *t);
 /* What `name` is in the directory whose prefix is given: an entry, the caller's to end.  A name is
  * asked for without a list of its directory. */
 int tree_lookup(struct tree *t, const char *prefix, const char *name, struct entry *out);
+/* Is there an object whose name begins so?  Targets that do not answer are left out of the list, so
+ * that the objects of the others stay readable: then UNKNOWN may take the place of NO. */
+enum tree_begins { TREE_BEGINS_NO, TREE_BEGINS_YES, TREE_BEGINS_UNKNOWN };
+int tree_begins(struct tree *t, const char *prefix, enum tree_begins *found);
 int tree_head(struct tree *t, const char *key, struct dfc_object_info **info);
 /* What identifies the version: the version, without one the entity tag. */
 const char *tree_version(const struct dfc_object_info *info);
 struct entity *tree_entity(const char *key, const struct dfc_object_info *info);
+/* Of names in caches: no other bucket of any cluster has it.  malloc'ed. */
+char *tree_scope(const struct tree *t);
 /* As a number that is the same on every machine and after every mount. */
 uint64_t tree_inode(const struct tree *t, const char *key);
 

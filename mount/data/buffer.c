@@ -18,9 +18,10 @@
 #include "common/clock.h"
 #include "common/condition.h"
 #include "common/mem.h"
+#include "common/metrics.h"
 #include "mount/data/blocks.h"
 
-#define FETCH_BLOCKS 8  /* of one request */
+#define FETCH_BLOCKS 8  /* of one request, which ends where a multiple of them does */
 #define INTERRUPT_MS 50 /* how often a waiting reader looks */
 
 struct fetch {
@@ -42,6 +43,7 @@ struct queue {
 
 struct buffer {
     struct data_store store;
+    metric_t *read; /* bytes that readers got */
     unsigned fetchers;
     pthread_t *threads;
     pthread_mutex_t lock; /* guards all below */
@@ -177,7 +179,7 @@ static unsigned request_one(struct buffer *b, struct entity *e, uint64_t index, 
                             struct queue *queue)
 {
     struct fetch *f = xcalloc(1, sizeof *f);
-    while (f->count < FETCH_BLOCKS && index + f->count < end &&
+    while (index + f->count < end && (f->count == 0 || (index + f->count) % FETCH_BLOCKS != 0) &&
            blocks_find(&b->blocks, e, index + f->count) == NULL) {
         struct block *block = blocks_add(&b->blocks, e, index + f->count);
         if (block == NULL)
@@ -268,6 +270,15 @@ static int reader_copy(struct buffer *b, const struct buffer_read *r, uint64_t a
     return rc;
 }
 
+void buffer_request(struct buffer *b, struct entity *e, struct span wanted, struct span ahead)
+{
+    assert(wanted.to <= e->size && ahead.to <= e->size);
+    pthread_mutex_lock(&b->lock);
+    request(b, e, wanted, &b->wanted);
+    request(b, e, ahead, &b->ahead);
+    pthread_mutex_unlock(&b->lock);
+}
+
 int buffer_read(struct buffer *b, const struct buffer_read *r, void *to)
 {
     size_t done = 0, copied;
@@ -282,7 +293,19 @@ int buffer_read(struct buffer *b, const struct buffer_read *r, void *to)
             done += copied;
     }
     pthread_mutex_unlock(&b->lock);
+    metric_add(b->read, done);
     return rc;
+}
+
+void buffer_settle(struct buffer *b, const struct entity *e, struct span s)
+{
+    const struct block *block;
+    pthread_mutex_lock(&b->lock);
+    for (uint64_t i = s.from / ENTITY_BLOCK; i * ENTITY_BLOCK < s.to; i++) {
+        while ((block = blocks_find(&b->blocks, e, i)) != NULL && block->users > 0)
+            pthread_cond_wait(&b->news, &b->lock);
+    }
+    pthread_mutex_unlock(&b->lock);
 }
 
 void buffer_readers(struct buffer *b, int change)
@@ -314,6 +337,7 @@ struct buffer *buffer_new(const struct buffer_options *options, const struct dat
 {
     struct buffer *b = xcalloc(1, sizeof *b);
     b->store = *store;
+    b->read = metric_get(M_mount_read_bytes_total, "tier=\"buffer\"");
     blocks_init(&b->blocks, options->bytes);
     queue_init(&b->wanted);
     queue_init(&b->ahead);
@@ -349,3 +373,21 @@ void buffer_free(struct buffer *b)
     free(b->threads);
     free(b);
 }
+
+/* ---- nothing ---- */
+
+static int drop(void *context, const void *data, size_t size)
+{
+    (void)context;
+    (void)data;
+    (void)size;
+    return 0;
+}
+
+static int rewind_nothing(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+const struct dfc_sink data_nothing = {.write = drop, .rewind = rewind_nothing};

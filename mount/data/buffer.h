@@ -26,6 +26,9 @@ struct data_store {
                  const struct dfc_sink *sink);
 };
 
+/* A sink for those who want bytes to come, and not the bytes. */
+extern const struct dfc_sink data_nothing;
+
 struct buffer_options {
     uint64_t bytes;    /* of all blocks */
     unsigned fetchers; /* requests to the store at once */
@@ -51,6 +54,10 @@ struct buffer_read {
     void *context;
 };
 
+/* Asks for both spans of an entity, and waits for nothing.  wanted: a buffer_read() follows. */
+void buffer_request(struct buffer *b, struct entity *e, struct span wanted, struct span ahead);
 /* All of the bytes: 0 or -errno.  EINTR: interrupted; the fetch goes on. */
 int buffer_read(struct buffer *b, const struct buffer_read *r, void *to);
+/* Waits until no request for these bytes runs: what the store gave is in the tiers' hands, too. */
+void buffer_settle(struct buffer *b, const struct entity *e, struct span s);
 uint64_t buffer_used(struct buffer *b); /* bytes of blocks now */

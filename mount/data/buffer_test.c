@@ -19,6 +19,8 @@ struct fake {
     uint64_t bytes;
     int error;         /* of every call */
     bool held;         /* calls wait */
+    unsigned lag_us;   /* a call ends so long after its last byte … */
+    unsigned ended;    /* … and so many have */
     uint64_t short_by; /* bytes that do not come */
 };
 
@@ -51,6 +53,8 @@ static int fake_fetch(void *context, const struct entity *e, uint64_t offset, ui
             return -errno;
         at += n;
     }
+    usleep(f->lag_us);
+    __atomic_add_fetch(&f->ended, 1, __ATOMIC_RELEASE);
     return 0;
 }
 
@@ -122,21 +126,50 @@ static void read_ahead_takes_what_room_there_is(void **state)
     assert_true(f.bytes > ENTITY_BLOCK && f.bytes <= MIB);
 }
 
+static void fail_with(struct fake *f, int error, uint64_t short_by)
+{
+    pthread_mutex_lock(&f->lock);
+    f->error = error;
+    f->short_by = short_by;
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* One fetch brings all of this object, so nothing goes on when the read has failed. */
 static void a_failure_is_told_and_not_kept(void **state)
 {
     (void)state;
+    enum { SIZE = 100000 };
     struct fake f;
     struct buffer *b = make(&f, 8 * MIB);
-    struct entity *e = entity_new("a", "\"1\"", "", 3 * MIB);
-    f.error = -ESTALE;
-    assert_int_equal(read_at(b, e, 5, 2 * MIB), -ESTALE);
-    f.error = 0;
-    f.short_by = 1;
-    assert_int_equal(read_at(b, e, 0, 2 * MIB), -EIO);
-    f.short_by = 0;
-    assert_int_equal(read_at(b, e, 0, 3 * MIB), 0);
+    struct entity *e = entity_new("a", "\"1\"", "", SIZE);
+    fail_with(&f, -ESTALE, 0);
+    assert_int_equal(read_at(b, e, 5, SIZE - 5), -ESTALE);
+    fail_with(&f, 0, 1);
+    assert_int_equal(read_at(b, e, 0, SIZE), -EIO);
+    fail_with(&f, 0, 0);
+    assert_int_equal(read_at(b, e, 0, SIZE), 0);
     entity_unref(e);
     buffer_free(b);
+    assert_int_equal(f.calls, 3);
+}
+
+static void a_failure_of_many_fetches(void **state)
+{
+    (void)state;
+    static const struct {
+        int error;
+        uint64_t short_by;
+        int want;
+    } rows[] = {{-ESTALE, 0, -ESTALE}, {0, 1, -EIO}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fake f;
+        struct buffer *b = make(&f, 8 * MIB);
+        struct entity *e = entity_new("a", "\"1\"", "", 3 * MIB);
+        fail_with(&f, rows[i].error, rows[i].short_by);
+        assert_int_equal(read_at(b, e, 5, 2 * MIB), rows[i].want);
+        entity_unref(e);
+        buffer_free(b);
+    }
 }
 
 static bool always(void *context)
@@ -201,6 +234,21 @@ static void many_readers_in_little_room(void **state)
     buffer_free(b);
 }
 
+static void a_settled_range_has_no_call(void **state)
+{
+    (void)state;
+    struct fake f;
+    struct buffer *b = make(&f, 8 * MIB);
+    struct entity *e = entity_new("a", "\"1\"", "", 3 * MIB);
+    f.lag_us = 50000; /* readers have the bytes before the calls end */
+    assert_int_equal(read_at(b, e, 0, 3 * MIB), 0);
+    buffer_settle(b, e, (struct span){0, 3 * MIB});
+    assert_int_equal(__atomic_load_n(&f.ended, __ATOMIC_ACQUIRE), f.calls);
+    buffer_settle(b, e, (struct span){0, 3 * MIB}); /* nothing runs */
+    entity_unref(e);
+    buffer_free(b);
+}
+
 static void readers_share(void **state)
 {
     (void)state;
@@ -222,8 +270,10 @@ int main(void)
         cmocka_unit_test(the_bound_holds),
         cmocka_unit_test(read_ahead_takes_what_room_there_is),
         cmocka_unit_test(a_failure_is_told_and_not_kept),
+        cmocka_unit_test(a_failure_of_many_fetches),
         cmocka_unit_test(an_interrupted_reader_leaves),
         cmocka_unit_test(many_readers_in_little_room),
+        cmocka_unit_test(a_settled_range_has_no_call),
         cmocka_unit_test(readers_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 #include "mount/data/entity.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 
@@ -17,6 +18,20 @@ struct entity *entity_new(const char *key, const char *etag, const char *checksu
     return e;
 }
 
+size_t entity_sums(const struct entity *e)
+{
+    return (size_t)((e->size + ENTITY_BLOCK - 1) / ENTITY_BLOCK);
+}
+
+void entity_set_sums(struct entity *e, const uint64_t *sums)
+{
+    const size_t count = entity_sums(e);
+    free(e->sums);
+    e->sums = xcalloc(count + 1, sizeof *e->sums);
+    if (count > 0)
+        memcpy(e->sums, sums, count * sizeof *sums);
+}
+
 struct entity *entity_ref(struct entity *e)
 {
     __atomic_add_fetch(&e->refs, 1, __ATOMIC_RELAXED);
@@ -30,5 +45,6 @@ void entity_unref(struct entity *e)
     free(e->key);
     free(e->etag);
     free(e->checksum);
+    free(e->sums);
     free(e);
 }

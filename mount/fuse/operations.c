@@ -1,4 +1,5 @@
 #include "mount/fuse/operations.h"
+#include "mount/fuse/page.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,9 +16,24 @@ static struct operations *of(fuse_req_t req)
     return fuse_req_userdata(req);
 }
 
-static struct vfs *vfs_of(fuse_req_t req)
+struct vfs *operations_vfs(fuse_req_t req)
 {
     return of(req)->vfs;
+}
+
+struct volfs *operations_volfs(fuse_req_t req)
+{
+    return of(req)->volfs;
+}
+
+struct link *link_of(void *userdata)
+{
+    return &((struct operations *)userdata)->link;
+}
+
+uint64_t operations_device(fuse_req_t req)
+{
+    return of(req)->device;
 }
 
 static void do_init(void *context, struct fuse_conn_info *conn)
@@ -30,56 +46,72 @@ static void do_init(void *context, struct fuse_conn_info *conn)
 
 /* ---- names and attributes ---- */
 
-static struct fuse_entry_param entry_of(const struct operations *o, uint64_t node)
+/* What changes is asked for each time. */
+static double ttl_of(fuse_req_t req, uint64_t node, double ttl_s)
+{
+    return vfs_is_draft(operations_vfs(req), node) ? 0 : ttl_s;
+}
+
+struct fuse_entry_param operations_entry(fuse_req_t req, uint64_t node)
 {
     struct fuse_entry_param e = {
         .ino = node,
-        .attr_timeout = o->ttl_s,
-        .entry_timeout = o->ttl_s,
+        .attr_timeout = ttl_of(req, node, of(req)->attr_ttl_s),
+        .entry_timeout = ttl_of(req, node, of(req)->entry_ttl_s),
     };
-    vfs_getattr(o->vfs, node, &e.attr);
+    vfs_getattr(operations_vfs(req), node, &e.attr);
     return e;
+}
+
+void operations_reply_entry(fuse_req_t req, uint64_t node)
+{
+    struct vfs *v = operations_vfs(req);
+    const struct fuse_entry_param e = operations_entry(req, node);
+    if (fuse_reply_entry(req, &e) == -ENOENT) /* the caller has gone: the kernel counts nothing */
+        vfs_forget(v, node, 1);
+}
+
+void operations_reply_attr(fuse_req_t req, uint64_t node)
+{
+    struct stat st;
+    vfs_getattr(operations_vfs(req), node, &st);
+    fuse_reply_attr(req, &st, ttl_of(req, node, of(req)->attr_ttl_s));
 }
 
 static void do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     uint64_t node;
-    int rc = vfs_lookup(vfs_of(req), parent, name, &node);
-    if (rc != 0) {
+    int rc = vfs_lookup(operations_vfs(req), parent, name, &node);
+    if (rc != 0)
         fuse_reply_err(req, -rc);
-        return;
-    }
-    const struct fuse_entry_param e = entry_of(of(req), node);
-    if (fuse_reply_entry(req, &e) == -ENOENT) /* the caller has gone: the kernel counts nothing */
-        vfs_forget(vfs_of(req), node, 1);
+    else
+        operations_reply_entry(req, node);
 }
 
 static void do_forget(fuse_req_t req, fuse_ino_t node, uint64_t uses)
 {
-    vfs_forget(vfs_of(req), node, uses);
+    vfs_forget(operations_vfs(req), node, uses);
     fuse_reply_none(req);
 }
 
 static void do_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
     for (size_t i = 0; i < count; i++)
-        vfs_forget(vfs_of(req), forgets[i].ino, forgets[i].nlookup);
+        vfs_forget(operations_vfs(req), forgets[i].ino, forgets[i].nlookup);
     fuse_reply_none(req);
 }
 
 static void do_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-    struct stat st;
     (void)fi;
-    vfs_getattr(vfs_of(req), node, &st);
-    fuse_reply_attr(req, &st, of(req)->ttl_s);
+    operations_reply_attr(req, node);
 }
 
 static void do_statfs(fuse_req_t req, fuse_ino_t node)
 {
     struct statvfs st;
     (void)node;
-    int rc = vfs_statfs(vfs_of(req), &st);
+    int rc = vfs_statfs(operations_vfs(req), &st);
     if (rc != 0)
         fuse_reply_err(req, -rc);
     else
@@ -103,7 +135,7 @@ static void do_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, size_
 {
     size_t size = 0;
     _cleanup_free_ char *value = NULL;
-    int rc = vfs_getxattr(vfs_of(req), node, name, &value, &size);
+    int rc = vfs_getxattr(operations_vfs(req), node, name, &value, &size);
     reply_xattr(req, rc, value, size, room);
 }
 
@@ -111,7 +143,7 @@ static void do_listxattr(fuse_req_t req, fuse_ino_t node, size_t room)
 {
     size_t size = 0;
     _cleanup_free_ char *names = NULL;
-    int rc = vfs_listxattr(vfs_of(req), node, &names, &size);
+    int rc = vfs_listxattr(operations_vfs(req), node, &names, &size);
     reply_xattr(req, rc, names, size, room);
 }
 
@@ -120,12 +152,12 @@ static void do_listxattr(fuse_req_t req, fuse_ino_t node, size_t room)
 static void do_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
     struct vfs_directory *d;
-    int rc = vfs_opendir(vfs_of(req), node, &d);
+    int rc = vfs_opendir(operations_vfs(req), node, &d);
     if (rc != 0) {
         fuse_reply_err(req, -rc);
         return;
     }
-    fi->fh = (uint64_t)(uintptr_t)d;
+    fi->fh = vfs_directory_id(d);
     if (fuse_reply_open(req, fi) == -ENOENT)
         vfs_closedir(d);
 }
@@ -133,55 +165,33 @@ static void do_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *f
 static void do_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
     (void)node;
-    vfs_closedir((struct vfs_directory *)(uintptr_t)fi->fh);
+    struct vfs_directory *d = vfs_directory_of(operations_vfs(req), fi->fh);
+    if (d != NULL) /* else the kernel has sent this again */
+        vfs_closedir(d);
     fuse_reply_err(req, 0);
 }
 
-/* The reply to one readdir, as it fills. */
-struct page {
-    fuse_req_t req;
-    bool plus; /* with attributes */
-    char *data;
-    size_t size, room;
-};
-
-static bool page_put(void *context, const struct vfs_entry *e)
+static bool page_take(void *context, const struct vfs_entry *e)
 {
     struct page *p = context;
-    char *to = p->data + p->size;
-    size_t left = p->room - p->size;
-    const struct stat st = {
-        .st_ino = e->inode,
-        .st_mode = e->is_directory ? S_IFDIR : S_IFREG,
-    };
-    size_t needed = p->plus ? fuse_add_direntry_plus(p->req, NULL, 0, e->name, NULL, 0)
-                            : fuse_add_direntry(p->req, NULL, 0, e->name, NULL, 0);
-    if (needed > left)
+    /* Node 0: no attributes; the kernel looks the name up when they are wanted. */
+    struct fuse_entry_param entry = {
+        .attr = {.st_ino = e->inode, .st_mode = e->is_directory ? S_IFDIR : S_IFREG}};
+    if (!page_has_room(p, e->name))
         return false;
-    if (p->plus) {
-        /* Node 0: no attributes; the kernel looks the name up when they are wanted. */
-        struct fuse_entry_param entry = {.attr = st};
-        if (e->is_known && e->next > 2)
-            entry = entry_of(of(p->req), vfs_adopt(e));
-        fuse_add_direntry_plus(p->req, to, left, e->name, &entry, (off_t)e->next);
-    } else {
-        fuse_add_direntry(p->req, to, left, e->name, &st, (off_t)e->next);
-    }
-    p->size += needed;
+    uint64_t node = p->plus && e->is_known && e->next > 2 ? vfs_adopt(e) : 0;
+    if (node != 0)
+        entry = operations_entry(p->req, node);
+    page_put(p, e->name, &entry, e->next);
     return true;
 }
 
 static void reply_page(fuse_req_t req, size_t room, off_t offset, struct fuse_file_info *fi,
                        bool plus)
 {
-    struct page p = {.req = req, .plus = plus, .data = xmalloc(room), .room = room};
-    int rc = vfs_readdir((struct vfs_directory *)(uintptr_t)fi->fh, (uint64_t)offset, page_put, &p);
-    /* What was found before an error is told now, the error by the next call. */
-    if (rc != 0 && p.size == 0)
-        fuse_reply_err(req, -rc);
-    else
-        fuse_reply_buf(req, p.data, p.size);
-    free(p.data);
+    struct page p = page_new(req, room, plus);
+    struct vfs_directory *d = vfs_directory_of(operations_vfs(req), fi->fh);
+    page_reply(&p, d != NULL ? vfs_readdir(d, (uint64_t)offset, page_take, &p) : -EIO);
 }
 
 static void do_readdir(fuse_req_t req, fuse_ino_t node, size_t room, off_t offset,
@@ -204,16 +214,17 @@ static void do_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
     struct vfs_file *f;
     if ((fi->flags & O_ACCMODE) != O_RDONLY) {
-        fuse_reply_err(req, EROFS);
+        change_open(req, node, fi);
         return;
     }
-    int rc = vfs_openfile(vfs_of(req), node, &f);
+    int rc = vfs_openfile(operations_vfs(req), node, &f);
     if (rc != 0) {
         fuse_reply_err(req, -rc);
         return;
     }
-    fi->fh = (uint64_t)(uintptr_t)f;
+    fi->fh = vfs_file_id(f);
     fi->keep_cache = 1; /* a node is one version */
+    fi->direct_io = vfs_is_draft(operations_vfs(req), node);
     if (fuse_reply_open(req, fi) == -ENOENT)
         vfs_closefile(f);
 }
@@ -221,11 +232,13 @@ static void do_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 static void do_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
     (void)node;
-    vfs_closefile((struct vfs_file *)(uintptr_t)fi->fh);
+    struct vfs_file *f = vfs_file_of(operations_vfs(req), fi->fh);
+    if (f != NULL) /* else the kernel has sent this again */
+        vfs_closefile(f);
     fuse_reply_err(req, 0);
 }
 
-static bool is_interrupted(void *req)
+bool operations_interrupted(void *req)
 {
     return fuse_req_interrupted(req) != 0;
 }
@@ -237,11 +250,12 @@ static void do_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
     const struct vfs_read r = {
         .offset = (uint64_t)offset,
         .size = size,
-        .interrupted = is_interrupted,
+        .interrupted = operations_interrupted,
         .context = req,
     };
+    struct vfs_file *f = vfs_file_of(operations_vfs(req), fi->fh);
     char *data = malloc(size);
-    ssize_t n = data != NULL ? vfs_read((struct vfs_file *)(uintptr_t)fi->fh, &r, data) : -ENOMEM;
+    ssize_t n = f == NULL ? -EIO : data == NULL ? -ENOMEM : vfs_read(f, &r, data);
     if (n < 0)
         fuse_reply_err(req, (int)-n);
     else
@@ -265,4 +279,17 @@ const struct fuse_lowlevel_ops operations_table = {
     .open = do_open,
     .read = do_read,
     .release = do_release,
+    .ioctl = control_ioctl,
+    .mkdir = change_mkdir,
+    .unlink = change_unlink,
+    .rmdir = change_rmdir,
+    .rename = change_rename,
+    .symlink = change_symlink,
+    .link = change_link,
+    .mknod = change_mknod,
+    .setattr = change_setattr,
+    .create = change_create,
+    .write = change_write,
+    .flush = change_flush,
+    .fsync = change_fsync,
 };

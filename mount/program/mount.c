@@ -1,160 +1,117 @@
-/* mount: the parent waits until the root answers, the child serves.
+/* mount: the caller waits until the root answers.
  *
- *     parent --fork--> child: client, bucket, FUSE mount    errors go to the caller's stderr
- *        |   <--code-- child: leaves stdin, stdout, stderr   a byte through a pipe; none: it died
- *      stat(DIR)       child: serves until it is unmounted */
+ *     caller --fork--> supervisor: FUSE mount          errors go to the caller's stderr
+ *        |                 |  --fork--> process: client, bucket; leaves stdin, stdout, stderr
+ *        |   <--code-----------------   a byte through a pipe; none: it died
+ *      stat(DIR)           |            serves until it is unmounted
+ *                       unmounts, when a process has ended that is not replaced */
 #include "mount/program/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/dfc.h"
+#include "common/buf.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "mount/bucket/names.h"
 #include "mount/fuse/session.h"
+#include "mount/meta/engines.h"
 #include "mount/program/mounts.h"
 #include "mount/program/options.h"
-#include "mount/vfs/vfs.h"
+#include "mount/program/serve.h"
+#include "mount/program/supervisor.h"
+#include "mount/vfs/ledger.h"
+#include "mount/volume/calls.h"
 
-#define THREADS 64 /* calls of programs at once: most of them wait */
-
-struct mounted {
-    const struct options *options;
-    const char *bucket, *prefix;
-    const char *directory; /* absolute */
-    const char *ca_file;   /* absolute, or as given */
-    int ready;             /* the pipe, or -1 */
-};
-
-static int exit_of(int result)
+static int serve_one(void *context)
 {
-    static const struct {
-        int result, code;
-    } rows[] = {
-        {DFC_INVALID, PROGRAM_USAGE},         {DFC_NOT_FOUND, PROGRAM_NOT_FOUND},
-        {DFC_DENIED, PROGRAM_DENIED},         {DFC_UNREACHABLE, PROGRAM_UNREACHABLE},
-        {DFC_TIMED_OUT, PROGRAM_UNREACHABLE},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].result == result)
-            return rows[i].code;
-    }
-    return PROGRAM_FAILED;
+    struct mounted *m = context;
+    if (session_has_served(m->session))
+        m->ready = -1; /* the caller has gone */
+    return serve(m);
 }
 
-/* Standard input, output and errors are the caller's: a pipe there ends when the caller returns. */
-static int leave_caller(void)
+/* The first process has the caller's descriptors until it is ready, and this one has none. */
+static void leave(void *context)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-        dup2(null, STDERR_FILENO) < 0 || chdir("/") != 0)
-        return program_fail(PROGRAM_FAILED, "leave the terminal: %s", strerror(errno));
-    close(null);
-    return PROGRAM_OK;
+    const struct mounted *m = context;
+    if (m->ready >= 0)
+        serve_leave_caller(m);
 }
 
-static int serve_mounted(const struct mounted *m, struct session *s)
+static bool can_go_on(void *context)
 {
-    if (m->ready >= 0) {
-        const char code = PROGRAM_OK;
-        if (leave_caller() != PROGRAM_OK)
-            return PROGRAM_FAILED;
-        if (write(m->ready, &code, 1) != 1)
-            return PROGRAM_FAILED; /* the caller was killed */
-        close(m->ready);
-    }
-    log_info("mounted", lstr("bucket", m->bucket), lstr("prefix", m->prefix),
-             lstr("directory", m->directory));
-    int rc = session_serve(s);
-    log_info("unmounted", lstr("directory", m->directory), li64("error", -rc));
-    return rc == 0 ? PROGRAM_OK : PROGRAM_FAILED;
+    const struct mounted *m = context;
+    return session_can_go_on(m->session);
 }
 
-static int serve_vfs(const struct mounted *m, struct vfs *v)
+/* Errors of a start in the background are the caller's; the log has what comes later. */
+static int open_log(struct mounted *m)
+{
+    struct error err = ERROR_INIT;
+    const char *path = m->options->log_file;
+    if (path == NULL)
+        return PROGRAM_OK;
+    if (m->ready < 0)
+        return log_set_file(path, &err) == 0 ? PROGRAM_OK
+                                             : program_fail(PROGRAM_FAILED, "%s", err.message);
+    m->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    return m->log >= 0
+               ? PROGRAM_OK
+               : program_fail(PROGRAM_FAILED, "open the log '%s': %s", path, strerror(errno));
+}
+
+static int supervise(struct mounted *m)
 {
     const struct options *o = m->options;
-    const struct session_options session = {
-        .source = o->url,
+    _cleanup_free_ char *shown = engines_shown(o->url); /* everybody reads the table of mounts */
+    const struct session_options options = {
+        .source = shown,
         .allow_other = o->allow_other || geteuid() == 0,
-        .ttl_ms = o->ttl_ms,
-        .threads = THREADS,
+        .writable = o->writable || (m->bucket == NULL && !o->read_only),
+        .attr_ttl_ms = o->attr_ttl_ms,
+        .entry_ttl_ms = o->entry_ttl_ms,
+        .threads = SERVE_THREADS,
     };
-    _cleanup_(session_freep)
-    struct session *s = session_mount(&session, v, m->directory);
-    if (s == NULL)
-        return program_fail(PROGRAM_FAILED, "'%s' could not be mounted", m->directory);
-    return serve_mounted(m, s);
-}
-
-static int serve_client(const struct mounted *m, struct dfc_client *client)
-{
-    struct dfc_error err;
-    struct vfs *v;
-    sigset_t all, before;
-    const struct options *o = m->options;
-    const struct vfs_options options = {
-        .bucket = m->bucket,
-        .prefix = m->prefix,
-        .buffer_bytes = o->buffer_bytes,
-        .readahead_bytes = o->readahead_bytes,
-        .fetchers = (unsigned)o->parallel,
-        .uid = (uid_t)o->uid,
-        .gid = (gid_t)o->gid,
-        .file_mode = (mode_t)o->file_mode,
-        .directory_mode = (mode_t)o->directory_mode,
-    };
-    /* libfuse waits for a signal in the first thread: others must not get it. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = vfs_open(&options, client, &v, &err);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (rc != DFC_OK)
-        return program_fail(exit_of(rc), "%s", err.message);
-    int code = serve_vfs(m, v);
-    dfc_client_cancel(client);
-    vfs_close(v);
-    return code;
-}
-
-static int serve(const struct mounted *m)
-{
-    struct dfc_error err;
-    struct error log_err = ERROR_INIT;
-    struct dfc_client *client;
-    const struct options *o = m->options;
-    const struct dfc_client_options options = {
-        .endpoints = o->endpoint,
-        .attempts = (uint32_t)o->retries + 1,
-        .idle_timeout_ms = (uint32_t)o->idle_timeout_ms,
-        .idle_connections = (uint32_t)o->parallel + THREADS,
-        .user_agent = "dfc-mount/" DFC_VERSION,
-        .cluster_key_file = "",
-        .ca_file = m->ca_file,
-        .profile = o->profile,
-        .keep_token = true,
-        .insecure = o->insecure,
+    const struct supervised what = {
+        .serve = serve_one,
+        .started = leave,
+        .can_go_on = can_go_on,
+        .context = m,
+        .restarts = o->restarts,
     };
     signal(SIGPIPE, SIG_IGN);
-    if (o->log_file != NULL && log_set_file(o->log_file, &log_err) != 0)
-        return program_fail(PROGRAM_FAILED, "%s", log_err.message);
-    int rc = dfc_client_open(&options, &client, &err);
-    if (rc != DFC_OK)
-        return program_fail(exit_of(rc), "%s", err.message);
-    int code = serve_client(m, client);
-    dfc_client_close(client);
-    return code;
+    int code = open_log(m);
+    if (code != PROGRAM_OK)
+        return code;
+    _cleanup_close_ int ledger = ledger_memory();
+    if (ledger < 0)
+        return program_fail(PROGRAM_FAILED, "memory for the kernel's numbers: %s", strerror(errno));
+    _cleanup_(volume_memory_freep)
+    struct volume_memory *calls = volume_memory_new();
+    if (calls == NULL)
+        return program_fail(PROGRAM_FAILED, "memory for the kernel's calls: %s", strerror(errno));
+    m->ledger = ledger;
+    m->calls = calls;
+    m->opened_s = clock_wall_ms() / 1000;
+    m->supervisor = getpid();
+    _cleanup_(session_unmountp)
+    struct session *s = session_mount(&options, m->directory);
+    if (s == NULL)
+        return program_fail(PROGRAM_FAILED, "'%s' could not be mounted", m->directory);
+    m->session = s;
+    return supervisor_run(&what);
 }
 
-/* The child's code; the root must answer, too. */
+/* The exit code of the processes behind; the root must answer, too. */
 static int await(int ready, const char *directory)
 {
     char code;
@@ -185,11 +142,12 @@ static int serve_apart(struct mounted *m)
     close(ends[0]);
     setsid();
     m->ready = ends[1];
-    const char code = (char)serve(m);
-    /* Of a failure before the mount was there; later no one reads it. */
-    if (code != PROGRAM_OK && write(m->ready, &code, 1) < 0)
+    int rc = supervise(m);
+    const char code = (char)rc;
+    /* Of a failure before the mount was ready; later no one reads it. */
+    if (rc > 0 && write(m->ready, &code, 1) < 0)
         return PROGRAM_FAILED;
-    return code;
+    return rc < 0 ? PROGRAM_FAILED : rc;
 }
 
 static int check_directory(const char *given, const char *path)
@@ -213,29 +171,75 @@ static int check_directory(const char *given, const char *path)
     return PROGRAM_OK;
 }
 
+/* "DIR:DIR…" with absolute paths, since later processes are in another directory.  What is not
+ * there stays as it is: the cache says so. */
+static char *absolute_list(const char *list)
+{
+    char *save = NULL;
+    struct buf out = BUF_INIT;
+    _cleanup_free_ char *copy = xstrdup(list);
+    for (char *at = strtok_r(copy, ":", &save); at != NULL; at = strtok_r(NULL, ":", &save)) {
+        _cleanup_free_ char *path = realpath(at, NULL);
+        buf_printf(&out, "%s%s", out.len > 0 ? ":" : "", path != NULL ? path : at);
+    }
+    return buf_steal(&out);
+}
+
+/* What is mounted; a volume has no bucket. */
+static int parse_url(const struct options *o, bool image, char **bucket, char **prefix)
+{
+    if (options_of_volume(o))
+        return PROGRAM_OK;
+    if (!name_parse_url(o->url, bucket, prefix))
+        return program_fail(PROGRAM_USAGE, "'%s' is not dfc://BUCKET%s", o->url,
+                            image ? "/NAME.vdsc" : "[/PREFIX]");
+    if (!image)
+        return PROGRAM_OK;
+    const size_t len = strlen(*prefix);
+    if (len == 0 || o->url[strlen(o->url) - 1] == '/')
+        return program_fail(PROGRAM_USAGE, "'%s' names no image: expected dfc://BUCKET/NAME.vdsc",
+                            o->url);
+    (*prefix)[len - 1] = '\0'; /* the slash of a prefix */
+    return o->writable ? program_fail(PROGRAM_USAGE, "an image is not writable: omit --writable")
+                       : PROGRAM_OK;
+}
+
 int program_mount(const struct options *o)
 {
     _cleanup_free_ char *bucket = NULL;
     _cleanup_free_ char *prefix = NULL;
     _cleanup_free_ char *path = mounts_path(o->directory);
+    const bool image = strcmp(o->verb, "mount-image") == 0;
     int code = check_directory(o->directory, path);
+    if (code == PROGRAM_OK)
+        code = parse_url(o, image, &bucket, &prefix);
     if (code != PROGRAM_OK)
         return code;
-    if (!name_parse_url(o->url, &bucket, &prefix))
-        return program_fail(PROGRAM_USAGE, "'%s' is not dfc://BUCKET[/PREFIX]", o->url);
     const char *ca_file = o->ca_file != NULL ? o->ca_file : getenv("DFC_CA_FILE");
     _cleanup_free_ char *ca_path =
         ca_file != NULL && ca_file[0] != '\0' ? realpath(ca_file, NULL) : NULL;
+    _cleanup_free_ char *caches =
+        o->cache_directories != NULL ? absolute_list(o->cache_directories) : NULL;
+    _cleanup_free_ char *key_path =
+        o->group_key_file != NULL ? realpath(o->group_key_file, NULL) : NULL;
     struct mounted m = {
         .options = o,
+        .group_key_file = key_path != NULL            ? key_path
+                          : o->group_key_file != NULL ? o->group_key_file
+                                                      : "",
+        .cache_directories = caches,
         .bucket = bucket,
         .prefix = prefix,
+        .image = image,
         .directory = path,
         .ca_file = ca_path != NULL ? ca_path : ca_file,
+        .log = -1,
         .ready = -1,
     };
-    if (o->foreground)
-        return serve(&m);
+    if (o->foreground) {
+        code = supervise(&m);
+        return code < 0 ? program_fail(PROGRAM_FAILED, "a process that served was killed") : code;
+    }
     close_range(STDERR_FILENO + 1, UINT_MAX, 0);
     return serve_apart(&m);
 }

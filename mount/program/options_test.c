@@ -30,10 +30,21 @@ static void what_is_not_said_has_a_default(void **state)
     assert_int_equal(o.uid, 7);
     assert_int_equal(o.gid, 8);
     assert_int_equal(o.file_mode, 0444);
+    assert_int_equal(o.directory_mode, 0555);
+    assert_false(o.writable);
     assert_int_equal(o.buffer_bytes, 300 << 20);
-    assert_int_equal(o.ttl_ms, 1000);
+    assert_int_equal(o.attr_ttl_ms, 1000);
+    assert_int_equal(o.entry_ttl_ms, 1000);
     assert_int_equal(parse(&o, &err, WORDS("umount", "/mnt")), 0);
     assert_string_equal(o.verb, "umount");
+    assert_int_equal(parse(&o, &err, WORDS("info", "/mnt/a")), 0);
+    assert_string_equal(o.directory, "/mnt/a");
+    assert_int_equal(parse(&o, &err, WORDS("warmup", "/a", "--check", "/b")), 0);
+    assert_int_equal(o.path_count, 2);
+    assert_string_equal(o.paths[0], "/a");
+    assert_string_equal(o.paths[1], "/b");
+    assert_null(o.paths[2]);
+    assert_true(o.check);
 }
 
 static void flags_may_be_anywhere(void **state)
@@ -50,8 +61,39 @@ static void flags_may_be_anywhere(void **state)
     assert_int_equal(o.uid, 5);
     assert_int_equal(o.file_mode, 0640);
     assert_true(o.allow_other);
-    assert_int_equal(o.ttl_ms, 0);
+    assert_int_equal(o.attr_ttl_ms, 0);
     assert_string_equal(o.endpoint, "http://h:1");
+}
+
+static void a_writable_mount_has_other_modes(void **state)
+{
+    (void)state;
+    struct options o;
+    struct error err = ERROR_INIT;
+    assert_int_equal(parse(&o, &err, WORDS("mount", "dfc://a", "/mnt", "--writable")), 0);
+    assert_true(o.writable);
+    assert_int_equal(o.file_mode, 0644);
+    assert_int_equal(o.directory_mode, 0755);
+    assert_int_equal(
+        parse(&o, &err, WORDS("mount", "dfc://a", "/mnt", "--writable", "--file-mode=0600")), 0);
+    assert_int_equal(o.file_mode, 0600);
+}
+
+static void a_volume_refuses_what_it_does_not_do(void **state)
+{
+    (void)state;
+    struct options o;
+    struct error err = ERROR_INIT;
+    assert_int_equal(
+        parse(&o, &err, WORDS("mount", "sqlite3:///v.db", "/mnt", "--writable", "--uploads=2")), 0);
+    assert_int_equal(parse(&o, &err, WORDS("mount", "redis://h/0", "/mnt", "--cache-dir=/c")), 0);
+    assert_int_equal(parse(&o, &err, WORDS("mount", "dfc://a", "/mnt", "--part-size=8MiB")), 0);
+    assert_int_not_equal(parse(&o, &err, WORDS("mount", "redis://h/0", "/mnt", "--part-size=8MiB")),
+                         0);
+    assert_string_equal(err.message, "--part-size is not for volumes: omit it");
+    assert_int_not_equal(parse(&o, &err, WORDS("mount", "redis://h/0", "/mnt", "--uid", "1")), 0);
+    assert_int_equal(parse(&o, &err, WORDS("mount", "redis://h/0", "/mnt", "--read-only")), 0);
+    assert_true(o.read_only);
 }
 
 static void expect_error(const char *const *words, const char *said)
@@ -67,16 +109,24 @@ static void mistakes_are_named(void **state)
 {
     (void)state;
     expect_error(WORDS("mount", "dfc://a"), "expected 'mount");
-    expect_error(WORDS("umount"), "expected 'mount");
-    expect_error(WORDS("remount", "/mnt"), "expected 'mount");
+    expect_error(WORDS("umount"), "expected 'umount DIR'");
+    expect_error(WORDS("remount", "/mnt"), "no command 'remount': expected 'mount");
+    expect_error(WORDS(NULL), "a command is missing");
+    expect_error(WORDS("warmup"), "expected 'warmup PATH…' or --list FILE");
+    expect_error(WORDS("stats", "/a", "/b"), "'/b' is one word too many");
+    expect_error(WORDS("gc"), "expected 'gc META-URL'");
+    expect_error(WORDS("info", "/mnt", "/more"), "'/more' is one word too many");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "/more"), "'/more' is one word too many");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--no-such"), "no flag --no-such");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--uid"), "--uid needs a value");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--foreground=1"), "takes no value");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--buffer-size=1MiB"), "out of range");
+    expect_error(WORDS("mount", "dfc://a", "/mnt", "--part-size=1MiB"), "out of range");
+    expect_error(WORDS("mount", "dfc://a", "/mnt", "--write-buffer=8MiB"), "raise the buffer");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--buffer-size=x"), "--buffer-size");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--file-mode=0888"), "not a mode");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--file-mode=4755"), "out of range");
+    expect_error(WORDS("mount", "dfc://a", "/mnt", "--writable", "--read-only"), "exclude");
 }
 
 int main(void)
@@ -84,6 +134,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_said_has_a_default),
         cmocka_unit_test(flags_may_be_anywhere),
+        cmocka_unit_test(a_writable_mount_has_other_modes),
+        cmocka_unit_test(a_volume_refuses_what_it_does_not_do),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

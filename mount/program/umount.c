@@ -1,5 +1,5 @@
-/* umount: the root's attribute user.dfc.pid names the process that serves; umount waits for its
- * end. */
+/* umount: the root's attributes user.dfc.pid and user.dfc.supervisor name the processes of the
+ * mount; umount waits for their end. */
 #include "mount/program/program.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/parse.h"
 #include "mount/program/mounts.h"
 #include "mount/program/options.h"
@@ -21,12 +22,13 @@
 #define REAPING_LOOKS 10
 #define HELPER "fusermount3"
 
-/* The process that serves the mount: a descriptor of it.  -1 with errno; ENOTCONN: it has died. */
-static int server_open(const char *path)
+/* A process of the mount: a descriptor of it.  -1 with errno; ENOTCONN: all have died; ENODATA: the
+ * mount has no such. */
+static int process_open(const char *path, const char *attribute)
 {
     char text[32];
     uint64_t pid;
-    ssize_t n = getxattr(path, "user.dfc.pid", text, sizeof text - 1);
+    ssize_t n = getxattr(path, attribute, text, sizeof text - 1);
     if (n < 0)
         return -1;
     text[n] = '\0';
@@ -72,12 +74,16 @@ static void await_reaping(int server)
         poll(NULL, 0, REAPING_MS);
 }
 
-static int await(int server, const char *path, uint64_t timeout_ms)
+static int await(int process, const char *path, uint64_t until_ms)
 {
-    struct pollfd end = {.fd = server, .events = POLLIN};
-    int n = poll(&end, 1, timeout_ms < INT32_MAX ? (int)timeout_ms : -1);
+    struct pollfd end = {.fd = process, .events = POLLIN};
+    const uint64_t now_ms = clock_ms();
+    const uint64_t left_ms = until_ms > now_ms ? until_ms - now_ms : 0;
+    if (process < 0)
+        return PROGRAM_OK; /* there was none */
+    int n = poll(&end, 1, left_ms < INT32_MAX ? (int)left_ms : -1);
     if (n > 0) {
-        await_reaping(server);
+        await_reaping(process);
         return PROGRAM_OK;
     }
     return program_fail(PROGRAM_FAILED,
@@ -93,10 +99,12 @@ int program_umount(const struct options *o)
         return program_fail(PROGRAM_NOT_FOUND, "'%s': %s", o->directory, strerror(errno));
     if (!mounts_has(path))
         return program_fail(PROGRAM_NOT_FOUND, "no bucket is mounted at '%s'", o->directory);
-    _cleanup_close_ int server = server_open(path);
+    _cleanup_close_ int server = process_open(path, "user.dfc.pid");
     bool dead = server < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+    _cleanup_close_ int supervisor = dead ? -1 : process_open(path, "user.dfc.supervisor");
     int code = unmount(path, dead);
-    if (code != PROGRAM_OK || server < 0)
-        return code;
-    return await(server, path, o->timeout_ms);
+    const uint64_t until_ms = clock_ms() + o->timeout_ms;
+    if (code == PROGRAM_OK)
+        code = await(server, path, until_ms);
+    return code == PROGRAM_OK ? await(supervisor, path, until_ms) : code;
 }

@@ -41,9 +41,32 @@ int vfs_opendir(struct vfs *v, uint64_t id, struct vfs_directory **directory)
     d->vfs = v;
     d->node = nodes_of(&v->nodes, id);
     nodes_use(&v->nodes, d->node);
-    handles_add(&v->handles, &d->handle, directory_close);
-    *directory = d;
-    return 0;
+    const struct ledger_record r = {.kind = LEDGER_DIRECTORY, .node = id};
+    int rc = handles_add(&v->handles, &d->handle, &r, directory_close);
+    if (rc != 0)
+        directory_close(&d->handle);
+    else
+        *directory = d;
+    return rc;
+}
+
+/* The ledger counts the use of the node that the handle has. */
+void vfs_restore_directory(struct vfs *v, uint64_t number, const struct ledger_record *r)
+{
+    struct vfs_directory *d = xcalloc(1, sizeof *d);
+    d->vfs = v;
+    d->node = nodes_of(&v->nodes, r->node);
+    handles_restore(&v->handles, &d->handle, number, r->inode, directory_close);
+}
+
+uint64_t vfs_directory_id(const struct vfs_directory *d)
+{
+    return d->handle.id;
+}
+
+struct vfs_directory *vfs_directory_of(struct vfs *v, uint64_t id)
+{
+    return (struct vfs_directory *)handles_of(&v->handles, id);
 }
 
 void vfs_closedir(struct vfs_directory *d)
@@ -132,7 +155,7 @@ int vfs_readdir(struct vfs_directory *d, uint64_t offset,
 
 uint64_t vfs_adopt(const struct vfs_entry *e)
 {
+    uint64_t id = 0;
     struct vfs_directory *d = e->directory;
-    struct vfs *v = d->vfs;
-    return nodes_id(&v->nodes, vfs_node_of(v, d->node->key, &d->entry));
+    return vfs_id_of(d->vfs, d->node->key, &d->entry, &id) == 0 ? id : 0;
 }

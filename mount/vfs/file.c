@@ -7,14 +7,6 @@
 
 #include "common/mem.h"
 
-struct vfs_file {
-    struct handle handle; /* first */
-    struct vfs *vfs;
-    struct entity *entity;
-    pthread_mutex_t lock; /* guards the next one; the buffer's lock is never taken with it */
-    struct readahead readahead;
-};
-
 static void file_close(struct handle *h)
 {
     struct vfs_file *f = (struct vfs_file *)h;
@@ -24,36 +16,81 @@ static void file_close(struct handle *h)
     free(f);
 }
 
+static struct vfs_file *file_new(struct vfs *v, struct entity *e)
+{
+    struct vfs_file *f = xcalloc(1, sizeof *f);
+    f->vfs = v;
+    f->entity = e;
+    pthread_mutex_init(&f->lock, NULL);
+    buffer_readers(v->buffer, 1);
+    return f;
+}
+
+/* What the node opens: 0, or -ESTALE where the kernel must look the name up again. */
+static int check_node(struct vfs *v, const struct node *node, const struct dfc_object_info *info)
+{
+    if (node->is_draft)
+        return drafts_look(&v->drafts, node);
+    return strcmp(tree_version(info), node->version) == 0 && info->size == node->size ? 0 : -ESTALE;
+}
+
 int vfs_openfile(struct vfs *v, uint64_t id, struct vfs_file **file)
 {
     struct dfc_object_info *info;
     const struct node *node = nodes_of(&v->nodes, id);
     int rc = tree_head(&v->tree, node->key, &info);
+    if (rc == -ENOENT && node->is_draft && drafts_look(&v->drafts, node) == 0)
+        return -EBUSY;
     if (rc != 0)
         return rc == -ENOENT ? -ESTALE : rc;
-    if (strcmp(tree_version(info), node->version) != 0 || info->size != node->size) {
+    rc = check_node(v, node, info);
+    if (rc != 0) {
         dfc_object_info_free(info);
-        return -ESTALE;
+        return rc;
     }
-    struct vfs_file *f = xcalloc(1, sizeof *f);
-    f->vfs = v;
-    f->entity = tree_entity(node->key, info);
-    pthread_mutex_init(&f->lock, NULL);
-    buffer_readers(v->buffer, 1);
+    struct entity *e = tree_entity(node->key, info);
+    struct vfs_file *f = file_new(v, e);
     dfc_object_info_free(info);
-    handles_add(&v->handles, &f->handle, file_close);
-    *file = f;
-    return 0;
+    const struct ledger_record r = {
+        .kind = LEDGER_FILE, .size = e->size, .texts = {e->key, e->etag, e->checksum}};
+    rc = handles_add(&v->handles, &f->handle, &r, file_close);
+    if (rc != 0)
+        file_close(&f->handle);
+    else
+        *file = f;
+    return rc;
+}
+
+void vfs_restore_file(struct vfs *v, uint64_t number, const struct ledger_record *r)
+{
+    struct vfs_file *f = file_new(v, entity_new(r->texts[0], r->texts[1], r->texts[2], r->size));
+    handles_restore(&v->handles, &f->handle, number, r->inode, file_close);
+}
+
+uint64_t vfs_file_id(const struct vfs_file *f)
+{
+    return f->handle.id;
+}
+
+struct vfs_file *vfs_file_of(struct vfs *v, uint64_t id)
+{
+    return (struct vfs_file *)handles_of(&v->handles, id);
 }
 
 void vfs_closefile(struct vfs_file *f)
 {
+    if (f->node != NULL) {
+        vfs_close_written(f);
+        return;
+    }
     handles_remove(&f->vfs->handles, &f->handle);
     file_close(&f->handle);
 }
 
 ssize_t vfs_read(struct vfs_file *f, const struct vfs_read *r, void *to)
 {
+    if (f->entity == NULL)
+        return -EOPNOTSUPP; /* it is written */
     const uint64_t file_size = f->entity->size;
     if (r->offset >= file_size)
         return 0;

@@ -1,20 +1,33 @@
-/* Open files and directories: what is still open when the mount ends is closed then.  A signal may
- * end a mount before the kernel has released all handles. */
+/* Open files and directories, by the numbers that the kernel has of them: that of the ledger, and
+ * a stamp that no other handle has.  So a release that the kernel sends again after a crash never
+ * meets a newer handle.  What is still open when the mount ends is closed then. */
 #pragma once
 
 #include <pthread.h>
+#include <stdint.h>
+
+#include "mount/vfs/ledger.h"
 
 struct handle {
-    struct handle *next, *previous;
+    uint64_t id;                     /* the kernel's */
     void (*close)(struct handle *h); /* without handles_remove() */
 };
 
 struct handles {
     pthread_mutex_t lock;
-    struct handle *first;
+    struct ledger *ledger;
+    struct handle **by_number;
+    uint64_t room;
 };
 
-void handles_init(struct handles *h);
-void handles_done(struct handles *h); /* closes all */
-void handles_add(struct handles *h, struct handle *one, void (*close)(struct handle *h));
+void handles_init(struct handles *h, struct ledger *ledger); /* borrowed */
+void handles_done(struct handles *h);                        /* closes all */
+/* 0, or -ENOMEM: the ledger has no room. */
+int handles_add(struct handles *h, struct handle *one, const struct ledger_record *r,
+                void (*close)(struct handle *h));
+/* One that the ledger has already. */
+void handles_restore(struct handles *h, struct handle *one, uint64_t number, uint64_t stamp,
+                     void (*close)(struct handle *h));
+struct handle *handles_of(struct handles *h, uint64_t id); /* NULL: there is none */
+uint64_t handles_number(const struct handle *one);         /* the ledger's */
 void handles_remove(struct handles *h, struct handle *one);

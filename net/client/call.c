@@ -4,14 +4,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/socket.h>
 
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
 #include "net/client/silence.h"
-#include "net/client/tap.h"
 
 #define CALL_MAGIC 0x63616c6cu
 
@@ -19,8 +17,6 @@ enum {
     REPLY_MAX_DEFAULT = 1 << 20,
     ERROR_BODY_MAX = 64 << 10, /* of a reply that is not 2xx, kept for its error document */
     STREAM_BUFFER = 512 << 10,
-    TAPPED_BUFFER = 64 << 10, /* the rest is not read by curl */
-    TAP_BYTES_MIN = 256 << 10,
     NAME_AGE_S = 1, /* a name is asked for again: a pod that moves keeps its name alone */
 };
 
@@ -102,7 +98,6 @@ struct call *call_new(const struct http_call *spec)
     c->node = spec->node != NULL ? xstrdup(spec->node) : NULL;
     c->fresh = spec->once;
     c->on_head = spec->on_head;
-    c->on_tap = spec->on_tap;
     return c;
 }
 
@@ -283,37 +278,6 @@ static size_t read_header(char *line, size_t size, size_t count, void *arg)
 
 /* --- the reply's body ------------------------------------------------------------------------- */
 
-/* Whether what curl has not read is worth a tap.  The server's connection ends with it. */
-static bool may_tap(const struct call *c)
-{
-    return c->on_tap != NULL && c->streams && c->length - (int64_t)c->received >= TAP_BYTES_MIN &&
-           strncasecmp(c->url, "http:", 5) == 0;
-}
-
-static void tap_rest(struct call *c)
-{
-    int fd = fcntl(c->socket, F_DUPFD_CLOEXEC, 0);
-    struct tap *tap =
-        fd >= 0 ? tap_new(c->loop, fd, (uint64_t)c->length - c->received, c->stall_timeout_ms)
-                : NULL;
-    if (tap == NULL)
-        return; /* curl goes on */
-    c->on_tap(c->arg, tap);
-    c->life->cut(c);
-}
-
-/* curl gives what it has read already.  It reads no more before it is polled: if the pipe has had
- * room for all that, the socket has the rest. */
-static void leave_by_tap(void *arg)
-{
-    struct call *c = call_of(arg);
-    if (c->easy != NULL)
-        call_unpause(c);
-    if (c->easy != NULL && !c->download_waits && may_tap(c))
-        tap_rest(c);
-    call_unref(c);
-}
-
 /* curl delivers a paused piece again, whole: what the pipe took of it already is passed over. */
 static size_t stream_reply(struct call *c, const char *data, size_t len)
 {
@@ -360,11 +324,6 @@ static size_t read_reply(char *data, size_t size, size_t count, void *arg)
     if (!c->opens_session && c->received >= fault_cut_bytes("net.recv")) {
         call_fail(c, E_NET, "injected: the connection is cut");
         return 0;
-    }
-    if (!c->tap_tried && may_tap(c)) {
-        c->tap_tried = true;
-        call_post(c, leave_by_tap); /* which cannot be from within curl */
-        return CURL_WRITEFUNC_PAUSE;
     }
     return c->streams ? stream_reply(c, data, size * count) : collect_reply(c, data, size * count);
 }
@@ -494,8 +453,7 @@ void call_set_options(struct call *c, const struct http_client_config *config)
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, read_reply);
     curl_easy_setopt(e, CURLOPT_WRITEDATA, c);
     if (c->download != NULL) {
-        curl_easy_setopt(e, CURLOPT_BUFFERSIZE,
-                         (long)(c->on_tap != NULL ? TAPPED_BUFFER : STREAM_BUFFER));
+        curl_easy_setopt(e, CURLOPT_BUFFERSIZE, (long)STREAM_BUFFER);
         bpipe_on_space(c->download, download_has_space, c);
     }
     set_body(c);
@@ -515,7 +473,7 @@ void call_reset(struct call *c)
     http_result_done(&c->result);
     c->result = (struct http_result){0};
     c->socket = CURL_SOCKET_BAD;
-    c->again = c->head_seen = c->framed = c->streams = c->refused = c->tap_tried = false;
+    c->again = c->head_seen = c->framed = c->streams = c->refused = false;
     c->upload_waits = c->upload_over = c->download_waits = false;
     c->moved_bytes = 0;
 }

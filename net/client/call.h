@@ -61,7 +61,6 @@ struct call {
     char *node;         /* that must answer, HTTP_ANY_NODE, or NULL */
     bool opens_session; /* the desk's own: no fault is injected into it */
     void (*on_head)(void *arg, const struct http_head *head);
-    void (*on_tap)(void *arg, struct tap *tap);
     void (*done)(void *arg, struct http_result *r);
     void *arg;
 
@@ -78,9 +77,7 @@ struct call {
     bool repeated;  /* … and sent once more after that */
     bool head_seen;
     bool framed;             /* the reply's end can be told from a cut */
-    bool streams;            /* the reply's body goes to `download` … */
-    int64_t length;          /* … and is so long; -1: unknown */
-    bool tap_tried;          /* whether the rest can leave curl (tap.h) */
+    bool streams;            /* the reply's body goes to `download` */
     bool upload_waits;       /* paused: the pipe has no bytes */
     bool upload_over;        /* the server wants no more of it */
     bool download_waits;     /* paused: the pipe has no room */

@@ -50,7 +50,6 @@ void call_take_head(struct call *c)
     c->head_seen = true;
     c->in_flight = false;
     c->framed = head_is_framed(c, &h.head);
-    c->length = length;
     c->result.status = (int)status;
     c->again = c->life->wants_again(c, &h.head);
     bool counts = !c->again && c->result.code == 0;

@@ -94,6 +94,17 @@ static bool kept_one_died(const struct call *c, CURLcode result)
            (c->upload == NULL || c->sent == 0);
 }
 
+static void note_peer(struct call *c)
+{
+    char *ip = NULL;
+    long port = 0;
+    curl_easy_getinfo(c->easy, CURLINFO_PRIMARY_IP, &ip);
+    curl_easy_getinfo(c->easy, CURLINFO_PRIMARY_PORT, &port);
+    if (ip != NULL && *ip != '\0')
+        snprintf(c->result.peer, sizeof c->result.peer,
+                 strchr(ip, ':') != NULL ? "[%s]:%ld" : "%s:%ld", ip, port);
+}
+
 static void on_finished(void *arg, CURL *easy, CURLcode result)
 {
     (void)arg;
@@ -106,6 +117,7 @@ static void on_finished(void *arg, CURL *easy, CURLcode result)
         c->life->begin(c);
         return;
     }
+    note_peer(c);
     c->result.not_sent = result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST;
     if (result != CURLE_OK && c->refused)
         call_fail(c, E_ADDRESS, address_words);
@@ -364,6 +376,17 @@ int http_client_new(struct loop *loop, const struct http_client_config *config,
     }
     *out = client;
     return 0;
+}
+
+const struct http_client_config *http_client_config_of(const struct http_client *client)
+{
+    return &client->config;
+}
+
+uint64_t http_client_patience_ms(struct http_client *client)
+{
+    uint64_t most_ms = atomic_load(&client->stall_max_ms);
+    return client->config.stall_timeout_ms < most_ms ? client->config.stall_timeout_ms : most_ms;
 }
 
 void http_client_hurry(struct http_client *client, uint64_t stall_timeout_ms)

@@ -34,6 +34,10 @@ struct http_client;
 
 int http_client_new(struct loop *loop, const struct http_client_config *config,
                     struct http_client **out, struct error *err);
+/* What it was given, for calls to the same nodes that do without it (net/direct). */
+const struct http_client_config *http_client_config_of(const struct http_client *c);
+/* How long a call may stand still at this moment.  Any thread. */
+uint64_t http_client_patience_ms(struct http_client *c);
 /* From here on no call stands still for longer than this, whatever its own timeout: those of a node
  * that stops must not wait for one that does not answer. */
 void http_client_hurry(struct http_client *c, uint64_t stall_timeout_ms);

@@ -25,6 +25,7 @@ struct http_result {
     bool repeated;    /* a kept connection died under it, and it was sent again: the server may have
                        * carried it out before */
     char etag[80];    /* selected headers */
+    char peer[64];    /* "10.0.0.1:80", "[::1]:80": where it went; "" where it is not known */
 };
 
 void http_result_done(struct http_result *r);

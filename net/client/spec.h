@@ -35,8 +35,6 @@ struct http_client_config {
 /* For a call that looks for the primary, or for the map. */
 #define HTTP_ANY_NODE ""
 
-struct tap;
-
 struct http_call {
     enum http_method method;
     const char *url;
@@ -63,9 +61,5 @@ struct http_call {
                                  * be) */
     bool any_status_streams; /* a proxy: the download pipe gets the body whatever the status */
     void (*on_head)(void *arg, const struct http_head *head); /* in the loop's thread, or NULL */
-    /* Or NULL.  Of a large reply over plain TCP: `download` ends early, and the rest comes by `tap`
-     * (tap.h), which is the caller's.  Called before that end and before done(), in the loop's
-     * thread, or not at all. */
-    void (*on_tap)(void *arg, struct tap *tap);
-    const char *request_id; /* sent as X-Request-Id, or NULL */
+    const char *request_id;                                   /* sent as X-Request-Id, or NULL */
 };

@@ -37,7 +37,7 @@
 #include "net/http/conn_input.h"
 #include "net/http/conn_pace.h"
 #include "net/http/conn_wire.h"
-#include "net/http/head.h"
+#include "net/syntax/head.h"
 #include "net/http/reactor_lists.h"
 #include "net/http/request.h"
 #include "net/http/server_state.h"
@@ -534,9 +534,20 @@ struct conn *conn_new(struct reactor *r, int fd, const struct sockaddr *peer, so
     return c;
 }
 
+/* To a client of HTTP/1.0 the end of the connection may be the end of the body: one that is cut
+ * must end otherwise. */
+static void conn_reset_if_cut(const struct conn *c)
+{
+    static const struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    if (c->state == CONN_REPLY && c->req != NULL && c->req->reply.length < 0 && !c->reply_chunked &&
+        reply_has_body(c->req))
+        (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+}
+
 void conn_free(struct conn *c)
 {
     conn_speaks(c); /* it will not any more */
+    conn_reset_if_cut(c);
     if (c->req != NULL)
         request_end(c->req);
     reactor_forget(c->reactor, c);

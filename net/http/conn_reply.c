@@ -5,7 +5,7 @@
  * take of the head or of a stream's piece stands in `out` until it does; data and files are sent
  * from where they are.  Under TLS pieces of the body are sealed into `out`, the first one of data
  * together with the head.  A body that ends before its announced length closes the connection: it
- * must not look complete. */
+ * must not look complete.  One without a length resets it where the client speaks HTTP/1.0. */
 #include "net/http/conn.h"
 
 #include <assert.h>

@@ -10,9 +10,10 @@
 
 #include "common/buf.h"
 #include "net/http/body_pace.h"
-#include "net/http/chunk.h"
+#include "net/syntax/chunk.h"
 
 struct conn;
+struct http_guest;
 struct http_request;
 struct http_server;
 struct reactor;
@@ -23,6 +24,11 @@ enum {
     /* What one read of a socket can bring at most, and so what a connection may hold back. */
     REACTOR_INPUT_BYTES = 256 * 1024,
     REACTOR_EVENTS = 256, /* that one look at the sockets brings at most */
+};
+
+/* What a reactor watches: the first field of a connection, and of a guest. */
+struct reactor_source {
+    void (*event)(struct reactor_source *source, uint32_t events);
 };
 
 struct conn_list {
@@ -48,21 +54,26 @@ struct reactor {
     atomic_uint load; /* connections */
 
     /* The reactor's thread only. */
-    char *input;              /* borrowed by the connection that runs */
-    struct buf text;          /* for the head of a reply */
-    struct buf plain;         /* under TLS: a piece of a reply before it is sealed */
-    uint64_t now_ms;          /* when the thread last woke … */
-    uint64_t round;           /* … and how often it has */
-    uint64_t look_ms;         /* when a series of looks at the sockets began … */
-    unsigned looked;          /* … and the events that it has brought */
-    uint64_t read_ms;         /* what had come by then has been read */
-    struct conn_list fresh;   /* connections without a request yet, the oldest first */
-    struct conn_list shaking; /* those in the handshake of TLS, the oldest first … */
-    unsigned handshakes;      /* … and their number */
-    struct conn_list waiting; /* fresh ones that wait for one of these to end */
-    struct conn_list live;    /* the others, the one that has been still for longest first */
-    struct conn_list ready;   /* have more to do than one turn */
-    struct conn_list resting; /* may do nothing for now, the first to ask again first */
+    char *input;                   /* borrowed by the connection that runs */
+    struct buf text;               /* for the head of a reply */
+    struct buf plain;              /* under TLS: a piece of a reply before it is sealed */
+    uint64_t now_ms;               /* when the thread last woke … */
+    uint64_t round;                /* … and how often it has */
+    uint64_t look_ms;              /* when a series of looks at the sockets began … */
+    unsigned looked;               /* … and the events that it has brought */
+    uint64_t read_ms;              /* what had come by then has been read */
+    struct conn_list fresh;        /* connections without a request yet, the oldest first */
+    struct conn_list shaking;      /* those in the handshake of TLS, the oldest first … */
+    unsigned handshakes;           /* … and their number */
+    struct conn_list waiting;      /* fresh ones that wait for one of these to end */
+    struct conn_list live;         /* the others, the one that has been still for longest first */
+    struct conn_list ready;        /* have more to do than one turn */
+    struct conn_list resting;      /* may do nothing for now, the first to ask again first */
+    struct http_guest *guests;     /* sockets of handlers (guest.h) … */
+    struct http_guest *left;       /* … and those of which this round may still have an event */
+    uint64_t ticked_ms;            /* when the guests had their last tick … */
+    struct http_guest *next_guest; /* … and who has its next; NULL between ticks */
+    bool has_messages;             /* from its own thread, which needs no signal */
 
     pthread_mutex_t lock; /* guards what follows; taken after a request's */
     struct conn_list woken;
@@ -98,6 +109,7 @@ struct conn_link {
 };
 
 struct conn {
+    struct reactor_source source;
     struct reactor *reactor;
     int fd;
     struct sockaddr_storage peer;

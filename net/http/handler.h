@@ -235,6 +235,8 @@ void http_reply_constant(struct http_request *req, const char *name, const char 
 void http_reply_empty(struct http_request *req, int status);
 void http_reply_data(struct http_request *req, int status, const char *content_type,
                      const void *data, size_t len); /* copied */
+/* The same of memory of malloc() that is taken over; the type is among the headers. */
+void http_reply_taken(struct http_request *req, int status, char *data, size_t len);
 void http_reply_json(struct http_request *req, int status, const json_t *value);
 /* {"status", "code", "message", "node", "request_id"}, or the request's own form; Retry-After: 1
  * with 429 and 503. */

@@ -1,5 +1,5 @@
 /* Requests that are too long, or malformed: each is refused, and the connection ends. */
-#include "net/http/head.h"
+#include "net/syntax/head.h"
 #include "net/http/server.h"
 
 #include <sched.h>

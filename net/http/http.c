@@ -49,6 +49,7 @@ const char *http_status_text(int status)
         {405, "Method Not Allowed"},
         {408, "Request Timeout"},
         {409, "Conflict"},
+        {410, "Gone"},
         {411, "Length Required"},
         {412, "Precondition Failed"},
         {413, "Content Too Large"},

@@ -7,6 +7,9 @@
  * write to an eventfd when the thread does not know yet.  A connection that is asleep runs only by
  * the last, one that dozes by whatever comes first.
  *
+ * Guests (guest.h) are sockets of handlers.  What they wake runs in the same round, without the
+ * eventfd.
+ *
  * A connection that rests (conn_pace.h) is in a list of its own, and runs when its rest is over.
  *
  * Timeouts count up to `read_ms`, the beginning of the last looks at the sockets that found all
@@ -24,6 +27,7 @@
 #include "common/mem.h"
 #include "io/thread.h"
 #include "net/http/conn.h"
+#include "net/http/guest.h"
 #include "net/http/reactor_lists.h"
 #include "net/http/server_state.h"
 
@@ -38,24 +42,30 @@ void reactor_adopt(struct reactor *r, int fd, const struct sockaddr *peer, sockl
     reactor_post(r, &r->adopted, conn_new(r, fd, peer, peer_len));
 }
 
-void reactor_run(struct reactor *r, struct reactor_job *job)
-{
-    pthread_mutex_lock(&r->lock);
-    job->next = r->jobs;
-    r->jobs = job;
-    reactor_signal(r);
-    pthread_mutex_unlock(&r->lock);
-}
-
 unsigned reactor_load(const struct reactor *r)
 {
     return atomic_load_explicit(&r->load, memory_order_relaxed);
 }
 
+static void reactor_event(struct reactor_source *source, uint32_t events)
+{
+    struct conn *c = (struct conn *)source;
+    if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
+        c->readable = true;
+    if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
+        c->peer_done = true;
+    if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0)
+        c->writable = true;
+    if (!c->is_ready && conn_rouse(c))
+        conn_run(c);
+}
+
 static void reactor_admit(struct reactor *r, struct conn *c)
 {
     reactor_admitted(r, c);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+                                .data.ptr = &c->source};
+    c->source.event = reactor_event;
     if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, c->fd, &event) != 0)
         conn_free(c);
 }
@@ -68,7 +78,7 @@ static void reactor_take_messages(struct reactor *r)
     struct reactor_job *jobs = r->jobs;
     r->adopted = r->woken = (struct conn_list){0};
     r->jobs = NULL;
-    r->signalled = false;
+    r->signalled = r->has_messages = false;
     pthread_mutex_unlock(&r->lock);
     for (struct conn *c = adopted, *next; c != NULL; c = next) {
         next = c->next_message;
@@ -102,18 +112,6 @@ static void reactor_run_rested(struct reactor *r)
         if (!c->is_ready && conn_rouse(c))
             conn_run(c);
     }
-}
-
-static void reactor_event(struct conn *c, uint32_t events)
-{
-    if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
-        c->readable = true;
-    if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
-        c->peer_done = true;
-    if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0)
-        c->writable = true;
-    if (!c->is_ready && conn_rouse(c))
-        conn_run(c);
 }
 
 /* One that was touched after that look is not. */
@@ -157,13 +155,15 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static int reactor_wait_ms(const struct reactor *r)
 {
-    if (r->ready.first != NULL)
+    if (r->ready.first != NULL || r->has_messages)
         return 0;
     uint64_t end = list_end(&r->live, r->timeout_ms);
     end = earlier(end, list_end(&r->fresh, reactor_head_timeout_ms(r)));
     end = earlier(end, list_end(&r->shaking, reactor_handshake_timeout_ms(r)));
     if (r->resting.first != NULL)
         end = earlier(end, r->resting.first->rests_since + REACTOR_REST_MS);
+    if (r->guests != NULL)
+        end = earlier(end, r->ticked_ms + HTTP_GUEST_TICK_MS);
     if (end == UINT64_MAX)
         return -1;
     bool may_crowd = r->fresh.first != NULL || r->shaking.first != NULL;
@@ -212,24 +212,28 @@ static bool reactor_turn(struct reactor *r)
     r->round++;
     bool messages = false;
     for (int i = 0; i < n; i++) {
-        if (events[i].data.ptr == NULL)
+        struct reactor_source *source = events[i].data.ptr;
+        if (source == NULL)
             messages = true;
         else
-            reactor_event(events[i].data.ptr, events[i].events);
+            source->event(source, events[i].events);
     }
-    if (messages) {
+    if (messages)
         reactor_clear_wake(r);
+    if (messages || r->has_messages)
         reactor_take_messages(r);
-    }
     reactor_run_ready(r);
     reactor_run_rested(r);
     reactor_check_timeouts(r);
+    guests_tick(r);
+    guests_bury(r);
     return !messages || !reactor_stopping(r);
 }
 
 static void *reactor_main(void *arg)
 {
     struct reactor *r = arg;
+    reactor_enter(r);
     r->now_ms = clock_ms();
     while (reactor_turn(r))
         ;
@@ -252,6 +256,7 @@ static int reactor_open(struct reactor *r, struct error *err)
 
 static void reactor_done(struct reactor *r)
 {
+    guests_end(r);
     if (r->epoll_fd >= 0)
         close(r->epoll_fd);
     if (r->wake_fd >= 0)

@@ -21,9 +21,6 @@ int reactor_new(struct http_server *server, const char *thread_name,
  * (server_connection_opened).  Any thread. */
 void reactor_adopt(struct reactor *r, int fd, const struct sockaddr *peer, socklen_t peer_len);
 unsigned reactor_load(const struct reactor *r);
-/* Runs the job soon in the reactor's thread; of one that has ended, in reactor_free()'s.  Any
- * thread. */
-void reactor_run(struct reactor *r, struct reactor_job *job);
 /* Ends the thread.  Other reactors may still give it jobs and connections. */
 void reactor_stop(struct reactor *r);
 /* Of one that has ended: takes what it was still given.  False: nothing. */

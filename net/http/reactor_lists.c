@@ -47,11 +47,29 @@ static void list_remove(struct conn_list *list, struct conn *c, link_fn *link)
         list->last = l->previous;
 }
 
+/* --- the thread ------------------------------------------------------------------------------- */
+
+static _Thread_local const struct reactor *here;
+
+void reactor_enter(const struct reactor *r)
+{
+    here = r;
+}
+
+bool reactor_is_here(const struct reactor *r)
+{
+    return here == r;
+}
+
 /* --- messages --------------------------------------------------------------------------------- */
 
 /* With the lock held. */
 void reactor_signal(struct reactor *r)
 {
+    if (reactor_is_here(r)) {
+        r->has_messages = true;
+        return;
+    }
     if (r->signalled)
         return;
     r->signalled = true;
@@ -77,6 +95,15 @@ void reactor_post(struct reactor *r, struct conn_list *list, struct conn *c)
 void reactor_wake(struct reactor *r, struct conn *c)
 {
     reactor_post(r, &r->woken, c);
+}
+
+void reactor_run(struct reactor *r, struct reactor_job *job)
+{
+    pthread_mutex_lock(&r->lock);
+    job->next = r->jobs;
+    r->jobs = job;
+    reactor_signal(r);
+    pthread_mutex_unlock(&r->lock);
 }
 
 /* --- the order ------------------------------------------------------------------------------ */

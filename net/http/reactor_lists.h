@@ -7,16 +7,25 @@
  *   resting  has used up the rate of its caller (conn_pace.h)
  *   woken    by another thread; adopted: handed over by the accepting one
  *
- * reactor_post() and reactor_wake(): any thread; the others: the reactor's. */
+ * reactor_post(), reactor_wake() and reactor_run(): any thread; the others: the reactor's. */
 #pragma once
 
 #include "net/http/conn_types.h"
 
+/* The calling thread is the reactor's from now on. */
+void reactor_enter(const struct reactor *r);
+/* Is this the reactor's thread? */
+bool reactor_is_here(const struct reactor *r);
+
 /* Adds to `woken` or `adopted`, and wakes the reactor. */
 void reactor_post(struct reactor *r, struct conn_list *list, struct conn *c);
-/* The reactor looks at what it was given; with its lock held. */
+/* The reactor looks at what it was given; with its lock held.  Its own thread looks before it waits
+ * again. */
 void reactor_signal(struct reactor *r);
 void reactor_wake(struct reactor *r, struct conn *c);
+/* Runs the job soon in the reactor's thread; of one that has ended, in reactor_free()'s.  Any
+ * thread. */
+void reactor_run(struct reactor *r, struct reactor_job *job);
 
 void reactor_admitted(struct reactor *r, struct conn *c); /* it is fresh */
 /* Is a slot free for the handshake of a fresh one?  Else it waits, and runs again when there is. */

@@ -75,15 +75,20 @@ void http_reply_empty(struct http_request *req, int status)
     request_publish(req);
 }
 
-static void reply_own_data(struct http_request *req, int status, const char *content_type,
-                           char *data, size_t len)
+void http_reply_taken(struct http_request *req, int status, char *data, size_t len)
 {
-    http_reply_header(req, "Content-Type", content_type);
     req->reply.status = status;
     req->reply.kind = REPLY_DATA;
     req->reply.data = data;
     req->reply.length = (int64_t)len;
     request_publish(req);
+}
+
+static void reply_own_data(struct http_request *req, int status, const char *content_type,
+                           char *data, size_t len)
+{
+    http_reply_header(req, "Content-Type", content_type);
+    http_reply_taken(req, status, data, len);
 }
 
 void http_reply_data(struct http_request *req, int status, const char *content_type,

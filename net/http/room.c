@@ -7,6 +7,7 @@
 #include "net/http/conn.h"
 #include "net/http/peers.h"
 #include "net/http/reactor.h"
+#include "net/http/reactor_lists.h"
 #include "net/http/refuse.h"
 #include "net/http/server_state.h"
 

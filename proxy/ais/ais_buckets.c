@@ -111,6 +111,13 @@ static int copy_objects(struct http_request *req, json_t *value, struct error *e
     return start(req, "copy", made, native, err);
 }
 
+static int archive_objects(struct http_request *req, json_t *value, struct error *err)
+{
+    json_t *native = NULL;
+    int made = group_form_archive(value, http_path_param(req, "bucket"), &native, err);
+    return start(req, "archive", made, native, err);
+}
+
 static int copy_bucket(struct http_request *req, json_t *value, struct error *err)
 {
     const char *to = NULL;
@@ -136,6 +143,10 @@ static const struct action post_actions[] = {
     {"copy-bck", copy_bucket},
     {"copy-listrange", copy_objects},
     {"prefetch-listrange", prefetch_objects},
+    {NULL},
+};
+static const struct action put_actions[] = {
+    {"archive", archive_objects},
     {NULL},
 };
 static const struct action delete_actions[] = {
@@ -178,6 +189,11 @@ static void post_body(struct http_request *req, const char *data, size_t len)
     run_body(req, post_actions, data, len);
 }
 
+static void put_body(struct http_request *req, const char *data, size_t len)
+{
+    run_body(req, put_actions, data, len);
+}
+
 static void delete_body(struct http_request *req, const char *data, size_t len)
 {
     run_body(req, delete_actions, data, len);
@@ -187,6 +203,12 @@ void ais_bucket_post_begin(struct http_request *req)
 {
     if (!proxy_passed_to_primary(req))
         http_collect_body(req, JOB_SPEC_MAX, post_body);
+}
+
+void ais_bucket_put_begin(struct http_request *req)
+{
+    if (!proxy_passed_to_primary(req))
+        http_collect_body(req, JOB_SPEC_MAX, put_body);
 }
 
 void ais_bucket_delete_begin(struct http_request *req)

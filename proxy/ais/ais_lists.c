@@ -8,8 +8,9 @@
 #include "proxy/ais/ais_refused.h"
 #include "proxy/ais/ais_summary.h"
 #include "proxy/ais/list_form.h"
-#include "proxy/http/list.h"
-#include "proxy/http/list_merge.h"
+#include "proxy/list/archives.h"
+#include "proxy/list/list.h"
+#include "proxy/list/merge.h"
 #include "proxy/primary/proxy.h"
 
 static const char msgpack_type[] = "application/msgpack";
@@ -73,10 +74,11 @@ static int list(struct http_request *req, json_t *value, struct error *err)
     a->req = req;
     a->uuid = uuid[0] != '\0' ? arena_strdup(http_arena(req), uuid) : http_request_id(req);
     l.cached = a->flags.cached;
+    l.members = a->flags.members;
     l.delimiter = a->flags.no_recursion ? "/" : "";
     l.done = listed;
     l.arg = a;
-    list_start(req, &l);
+    list_archives_start(req, &l);
     return 0;
 }
 

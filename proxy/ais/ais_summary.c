@@ -12,8 +12,8 @@
 #include "common/rng.h"
 #include "proxy/ais/job_text.h"
 #include "proxy/ais/summaries.h"
-#include "proxy/http/list.h"
-#include "proxy/http/list_merge.h"
+#include "proxy/list/list.h"
+#include "proxy/list/merge.h"
 #include "proxy/primary/proxy.h"
 
 enum { ID_CHARS = 32, ID_MAX = 64 };

@@ -60,6 +60,7 @@ static const struct refusal refusals[] = {
     {"latest-ver", "a check for newer versions of the backend (bucket property validate)"},
     {"synchronize", "deleting what the backend does not have"},
     {"ext", "a change of extensions"},
+    {"aate", "appending to an archive (make a new one)"},
 };
 
 static bool is_set(const json_t *option)
@@ -178,6 +179,54 @@ int group_form_copy(json_t *value, json_t **out, struct error *err)
         (code = add_destination(value, native, err)) != 0)
         return code;
     return finish(add_text(value, "prepend", native, err), &native, out);
+}
+
+/* AIStore takes extensions and types. */
+static const char *extension_of(const char *mime)
+{
+    static const struct {
+        const char *mime, *extension;
+    } rows[] = {
+        {"application/x-tar", ".tar"},     {"application/gzip", ".tar.gz"},
+        {"application/x-gzip", ".tar.gz"}, {"application/x-tgz", ".tgz"},
+        {"application/zip", ".zip"},       {"application/x-tar.lz4", ".tar.lz4"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].mime, mime) == 0)
+            return rows[i].extension;
+    }
+    return mime;
+}
+
+static int add_archive(json_t *value, json_t *native, struct error *err)
+{
+    const char *name = NULL, *mime = "";
+    int code = json_need_str(value, "value", "archname", &name, err);
+    if (code == 0)
+        code = json_get_str(value, "value", "mime", &mime, err);
+    if (code != 0)
+        return code;
+    json_object_set_new(native, "archive", json_string(name));
+    if (mime[0] != '\0')
+        json_object_set_new(native, "format", json_string(extension_of(mime)));
+    return 0;
+}
+
+/* Members are called as their objects, behind the name of the bucket where that is asked for. */
+int group_form_archive(json_t *value, const char *bucket, json_t **out, struct error *err)
+{
+    static const char *const fields[] = {SELECTION, "archname", "mime", "tobck",
+                                         "isbn",    "aate",     "coer", NULL};
+    _cleanup_json_ json_t *native = NULL;
+    bool with_bucket = false;
+    int code = begin(value, fields, &native, err);
+    if (code != 0 || (code = select_objects(value, native, err)) != 0 ||
+        (code = add_destination(value, native, err)) != 0 ||
+        (code = json_get_bool(value, "value", "isbn", &with_bucket, err)) != 0)
+        return code;
+    if (with_bucket)
+        json_object_set_new(native, "prepend", json_sprintf("%s/", bucket));
+    return finish(add_archive(value, native, err), &native, out);
 }
 
 int group_form_copy_bucket(json_t *value, const char *to, json_t **out, struct error *err)

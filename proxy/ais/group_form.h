@@ -15,5 +15,7 @@
 int group_form_delete(json_t *value, json_t **out, struct error *err); /* evict, too */
 int group_form_prefetch(json_t *value, json_t **out, struct error *err);
 int group_form_copy(json_t *value, json_t **out, struct error *err);
+/* Into one archive, of the objects of `bucket`: {"archname", "tobck", "mime", "isbn"}. */
+int group_form_archive(json_t *value, const char *bucket, json_t **out, struct error *err);
 /* Of a bucket, to another one: {"prefix", "prepend", …}. */
 int group_form_copy_bucket(json_t *value, const char *to, json_t **out, struct error *err);

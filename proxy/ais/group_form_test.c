@@ -106,6 +106,29 @@ static void test_copies(void **state)
     expect(f, "{\"objnames\":[\"a\"]}", E_JSON, "");
 }
 
+static int archive_of_b(json_t *value, json_t **out, struct error *err)
+{
+    return group_form_archive(value, "b", out, err);
+}
+
+static void test_archives(void **state)
+{
+    (void)state;
+#define INTO "\"objnames\":[\"a\"],\"tobck\":{\"name\":\"t\"}"
+#define NATIVE EMPTY "\"list\":[\"a\"],\"to\":\"t\","
+    form_fn *f = archive_of_b;
+    expect(f, "{" INTO ",\"archname\":\"x.tar\",\"isbn\":false,\"aate\":false}", 0,
+           NATIVE "\"archive\":\"x.tar\"}");
+    expect(f, "{" INTO ",\"archname\":\"x\",\"isbn\":true,\"coer\":true,\"mime\":\".tgz\"}", 0,
+           NATIVE "\"prepend\":\"b/\",\"archive\":\"x\",\"format\":\".tgz\"}");
+    expect(f, "{" INTO ",\"archname\":\"x\",\"mime\":\"application/zip\"}", 0,
+           NATIVE "\"archive\":\"x\",\"format\":\".zip\"}");
+    expect(f, "{" INTO ",\"archname\":\"x\",\"aate\":true}", E_UNSUPPORTED, "field 'value.aate'");
+    expect(f, "{" INTO "}", E_JSON, "field 'value.archname'");
+    expect(f, "{\"objnames\":[\"a\"],\"archname\":\"x\"}", E_JSON, "field 'value.tobck'");
+    expect(f, "{" INTO ",\"archname\":\"x\",\"isbn\":1}", E_JSON, "field 'value.isbn'");
+}
+
 static void test_providers(void **state)
 {
     (void)state;
@@ -129,9 +152,8 @@ static void test_providers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_which_objects),
-        cmocka_unit_test(test_prefetch),
-        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_which_objects), cmocka_unit_test(test_prefetch),
+        cmocka_unit_test(test_copies),        cmocka_unit_test(test_archives),
         cmocka_unit_test(test_providers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

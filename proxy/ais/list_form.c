@@ -9,7 +9,7 @@
 #include "common/parse.h"
 
 /* Of an entry's field "f". */
-enum { ENTRY_IS_CACHED = 1 << 6, ENTRY_IS_DIR = 1 << 8 };
+enum { ENTRY_IS_CACHED = 1 << 6, ENTRY_IN_ARCHIVE = 1 << 7, ENTRY_IS_DIR = 1 << 8 };
 
 /* --- flags ------------------------------------------------------------------------------------ */
 
@@ -19,6 +19,7 @@ static const struct {
 } taken[] = {
 #define NOTHING SIZE_MAX
     {0, offsetof(struct list_flags, cached)},
+    {3, offsetof(struct list_flags, members)},
     {4, offsetof(struct list_flags, names_only)},
     {5, offsetof(struct list_flags, sizes_only)},
     {6, NOTHING}, /* buckets that the cluster has already: it has no others */
@@ -75,13 +76,18 @@ static const char *checksum_of(const json_t *entry)
     return text_of(json_object_get(entry, "checksum"), "value");
 }
 
+static unsigned flags_of(const json_t *entry)
+{
+    return (json_is_false(json_object_get(entry, "cached")) ? 0 : ENTRY_IS_CACHED) |
+           (json_is_true(json_object_get(entry, "member")) ? ENTRY_IN_ARCHIVE : 0);
+}
+
 static void put_entry(struct buf *out, const json_t *entry, const struct list_flags *flags)
 {
     bool has_size = !flags->names_only, has_all = has_size && !flags->sizes_only;
-    bool is_cached = !json_is_false(json_object_get(entry, "cached"));
     msgpack_put_map(out, 2 + (has_size ? 1 : 0) + (has_all ? 2 : 0));
     put_pair(out, "n", text_of(entry, "name"));
-    put_number(out, "f", is_cached ? ENTRY_IS_CACHED : 0);
+    put_number(out, "f", flags_of(entry));
     if (has_size)
         put_number(out, "s", (uint64_t)json_integer_value(json_object_get(entry, "size")));
     if (has_all) {

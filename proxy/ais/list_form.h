@@ -14,6 +14,7 @@
 /* Flags of a request (value.flags), by bit; the SDK's ListObjectFlag. */
 struct list_flags {
     bool cached;       /* what is stored here, alone */
+    bool members;      /* of archives, too */
     bool names_only;   /* … */
     bool sizes_only;   /* names and sizes */
     bool no_recursion; /* the level below the prefix */

@@ -67,6 +67,21 @@ static void test_names_without_prefixes(void **state)
                      "f\x00");
 }
 
+static void test_a_member_of_an_archive(void **state)
+{
+    (void)state;
+    static const char members[] = "{\"entries\":[{\"name\":\"a/b\",\"size\":3,\"version\":\"1\","
+                                  "\"member\":true}],\"prefixes\":[],\"next\":\"t\"}";
+    struct error err = ERROR_INIT;
+    _cleanup_buf_ struct buf out = BUF_INIT;
+    const struct buf text = {.data = (char *)members, .len = sizeof members - 1};
+    const struct list_flags flags = {.sizes_only = true};
+    assert_int_equal(list_form_put(&text, &flags, "u", &out, &err), 0);
+    EXPECT(out, HEAD "\x91\x83\xa1n\xa3"
+                     "a/b\xa1"
+                     "f\xcc\xc0\xa1s\x03");
+}
+
 static void test_what_is_no_page(void **state)
 {
     (void)state;
@@ -92,10 +107,12 @@ static void test_flags(void **state)
     struct list_flags f;
     struct error err = ERROR_INIT;
     assert_int_equal(list_flags_parse("", &f, &err), 0);
-    assert_false(f.cached || f.names_only || f.sizes_only || f.no_recursion || f.no_dirs);
-    assert_int_equal(list_flags_parse("10289", &f, &err), 0); /* 0, 4, 5, 11, 13 */
-    assert_true(f.cached && f.names_only && f.sizes_only && f.no_recursion && f.no_dirs);
-    assert_int_equal(list_flags_parse("8", &f, &err), E_UNSUPPORTED); /* archives */
+    assert_false(f.cached || f.members || f.names_only || f.sizes_only || f.no_recursion ||
+                 f.no_dirs);
+    assert_int_equal(list_flags_parse("10297", &f, &err), 0); /* 0, 3, 4, 5, 11, 13 */
+    assert_true(f.cached && f.members && f.names_only && f.sizes_only && f.no_recursion &&
+                f.no_dirs);
+    assert_int_equal(list_flags_parse("2", &f, &err), E_UNSUPPORTED); /* missing ones */
     assert_int_equal(list_flags_parse("x", &f, &err), E_INVALID);
     assert_int_equal(list_flags_parse("-1", &f, &err), E_INVALID);
 }
@@ -105,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_whole_page),
         cmocka_unit_test(test_names_without_prefixes),
+        cmocka_unit_test(test_a_member_of_an_archive),
         cmocka_unit_test(test_what_is_no_page),
         cmocka_unit_test(test_flags),
     };

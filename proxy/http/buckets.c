@@ -12,7 +12,7 @@
 #include "common/mem.h"
 #include "proxy/primary/job_start.h"
 #include "proxy/http/backend_probe.h"
-#include "proxy/http/list.h"
+#include "proxy/list/list.h"
 #include "proxy/http/objects_start.h"
 #include "proxy/jobs/job_kind.h"
 #include "proxy/primary/proxy.h"
@@ -112,6 +112,7 @@ static void create_done(void *arg, const struct error *err)
 
 static void setprops_done(void *arg, const struct error *err)
 {
+    log_bucket("bucket properties set", arg, err);
     reply_done_with_document(arg, err, 200);
 }
 
@@ -477,19 +478,27 @@ const struct http_route bucket_routes[] = {
      .changes = true,
      .right = RIGHT_ANY,
      .begin = post_begin,
-     .summary =
-         "Creates a bucket; or, with another action, renames it, lists its objects, or "
-         "starts a job that deletes, copies, prefetches, evicts or downloads them, which needs "
-         "the right `jobs`, too. A backend "
-         "that is reached with the cluster's credentials needs the right `admin` on the "
-         "cluster.",
+     .summary = "Creates a bucket; or, with another action, renames it, lists its objects, or "
+                "starts a job that deletes, copies, archives, extracts, promotes, prefetches, "
+                "evicts or downloads "
+                "them, which needs the right `jobs`, too. A backend "
+                "that is reached with the cluster's credentials needs the right `admin` on the "
+                "cluster.",
      .body =
          "`{\"action\": \"create\", \"value\": {props}, \"check\": false}` (also `createlb`; "
          "check: a target first asks the bucket's backend for one name); `{\"action\": "
          "\"listobjects\", \"value\": {\"prefix\", \"delimiter\", \"start_after\", "
          "\"token\", \"limit\", \"partial\"}}`; `{\"action\": \"delete\", \"value\": {\"list\": "
          "[name, …] or \"template\": text or \"prefix\": text, \"description\"}}`; `{\"action\": "
-         "\"copy\", \"value\": {the same, \"to\": bucket, \"prepend\": text}}`; `{\"action\": "
+         "\"copy\", \"value\": {the same, \"to\": bucket, \"prepend\": text}}`; "
+         "`{\"action\": \"archive\", \"value\": {the same as delete, \"archive\": name, \"to\": "
+         "bucket or {\"bucket\", \"template\"}, \"shard_size\": size, \"format\": \".tar\"|…, "
+         "\"strip\": text, \"prepend\": text, \"names\": \"full\"|\"base\", \"order\": "
+         "\"name\"|\"shuffle\", \"seed\": number, \"allow_empty\": false}}`; "
+         "`{\"action\": \"unarchive\", \"value\": {the same as delete, \"to\": bucket, "
+         "\"prepend\": text, \"names\": \"archive\"|\"member\"}}`; `{\"action\": "
+         "\"promote\", \"value\": {\"path\": text, \"node\": id, \"prepend\": text, \"overwrite\": "
+         "false, \"move\": false, \"description\"}}`; `{\"action\": "
          "\"prefetch\", \"value\": {the same as delete, \"parallel\", \"rate\"}}`; "
          "`{\"action\": \"evict\", \"value\": {the same as delete}}`; `{\"action\": "
          "\"download\", \"value\": {\"list\": [URL or {\"url\", \"name\"}, …] or "

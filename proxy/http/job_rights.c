@@ -35,17 +35,28 @@ static int ask_download(struct http_request *req, const char *bucket, json_t *va
     return code != 0 ? code : guard_ask(req, RIGHT_WRITE, bucket, spec->prepend, err);
 }
 
+/* Files that are the operator's become the caller's. */
+static int ask_promotion(struct http_request *req, const char *bucket,
+                         const struct objects_spec *spec, struct error *err)
+{
+    int code = guard_ask(req, RIGHT_WRITE, bucket, spec->prepend, err);
+    return code != 0 ? code : guard_ask(req, RIGHT_OPERATE, NULL, NULL, err);
+}
+
 static int ask_objects(struct http_request *req, const char *kind, const char *bucket,
                        json_t *value, struct error *err)
 {
     _cleanup_(objects_spec_freep)
     struct objects_spec *spec = NULL;
     int code = objects_spec_parse(kind, value, &spec, err);
+    if (code == 0 && spec->path != NULL)
+        return ask_promotion(req, bucket, spec, err);
     bool deletes = strcmp(kind, "delete") == 0 || strcmp(kind, "evict") == 0;
     if (code == 0)
         code = ask_selection(req, deletes ? RIGHT_DELETE : RIGHT_READ, bucket, spec, err);
-    if (code == 0 && spec->to != NULL)
-        code = guard_ask(req, RIGHT_WRITE, spec->to, spec->prepend, err);
+    const char *to = code == 0 ? objects_spec_to(spec, bucket) : NULL;
+    if (to != NULL)
+        code = guard_ask(req, RIGHT_WRITE, to, objects_spec_begins(spec), err);
     return code;
 }
 

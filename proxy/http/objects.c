@@ -166,19 +166,34 @@ static void rename_begin(struct http_request *req)
     {                                          \
         "redirect", "never: through the proxy" \
     }
-#define OBJECT_MEMBERS                                                                  \
-    {"member", "name of a member: of the archive that the object is, this file alone"}, \
-        {"members", "list: a page of the archive's members, as JSON"},                  \
-        {"after", "with members: those behind this name"},                              \
-    {                                                                                   \
-        "limit", "with members: at most so many, 1 to 10000; default 1000"              \
+#define OBJECT_MEMBERS                                                                            \
+    {"member", "name of a member: of the archive that the object is, this file alone"},           \
+        {"members", "list: a page of the archive's members, as JSON; tar: those that match"},     \
+        {"match", "with tar: a text of 1 to 1024 bytes, which names are compared with"},          \
+        {"mode", "with tar: prefix, suffix, substr, wdskey (the name up to the first dot of its " \
+                 "last part) or regexp (of PCRE2)"},                                              \
+        {"after", "with members: those behind this name"},                                        \
+    {                                                                                             \
+        "limit", "with members: at most so many, 1 to 10000; default 1000"                        \
     }
 #define SIGNED                                                                           \
     {                                                                                    \
         "dfcu", "with access control: the proof of a signed URL ([auth_url](#auth_url))" \
     }
+#define PUT_MEMBERS                                                                        \
+    {"member",                                                                             \
+     "name of a member: the body is put into the archive that the object is, as its last " \
+     "member"},                                                                            \
+        {"members", "tar: the body is a tar; its members are put into the archive"},       \
+        {"overwrite",                                                                      \
+         "true: a member of a name that is there takes its place; else member_exists"},    \
+    {                                                                                      \
+        "create", "false: object_not_found if there is no archive"                         \
+    }
 #define MEMBER_ERRORS \
     " not_an_archive member_not_found member_unreadable archive_damaged archive_limit"
+#define APPEND_ERRORS \
+    " member_exists not_an_archive member_unreadable archive_damaged archive_limit"
 #define OBJECT_ERRORS "invalid_name bucket_not_found no_targets node_unreachable"
 
 const struct http_route object_routes[] = {
@@ -189,14 +204,16 @@ const struct http_route object_routes[] = {
      .any_type = true,
      .right = RIGHT_WRITE,
      .begin = object_begin,
-     .summary = "Stores an object: sends the client to the target that owns it.",
-     .query = HTTP_PARAMETERS({"redirect", "never: the proxy streams the body through (also: "
+     .summary = "Stores an object, or puts members into the archive that it is: sends the client "
+                "to the target that owns it.",
+     .query = HTTP_PARAMETERS(PUT_MEMBERS,
+                              {"redirect", "never: the proxy streams the body through (also: "
                                            "header `Dfc-Redirect: never`)"},
                               SIGNED),
      .body = "the bytes; a chunked body without `Expect: 100-continue` is streamed through",
      .reply = "307 to the target; its reply is `{\"size\", \"checksum\": {\"type\", \"value\"}, "
               "\"version\", \"etag\"}`",
-     .errors = OBJECT_ERRORS " checksum_mismatch precondition_failed no_space"},
+     .errors = OBJECT_ERRORS " checksum_mismatch precondition_failed no_space" APPEND_ERRORS},
     {.name = "object_get",
      .method = HTTP_GET,
      .pattern = OBJECT_PATTERN,
@@ -205,8 +222,10 @@ const struct http_route object_routes[] = {
      .begin = object_begin,
      .summary = "Reads an object, or members of the archive that it is: sends the client to the "
                 "target that owns it.",
-     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, OBJECT_MEMBERS, REDIRECT,
-                              SIGNED),
+     .query = HTTP_PARAMETERS(
+         {"offset", "bytes"}, {"length", "bytes"}, OBJECT_MEMBERS,
+         {"digest", "xxh3, crc32c, md5 or sha256: in place of the bytes their checksum, as JSON"},
+         REDIRECT, SIGNED),
      .body = "",
      .reply = "307 to the target; its reply is the bytes, or of members JSON",
      .errors =

@@ -441,12 +441,30 @@ bool relay_is_wanted(const struct http_request *req)
            (query != NULL && strcmp(query, "never") == 0) || http_body_comes_once(req);
 }
 
+/* A member is put into an archive: the target copies the archive before it replies. */
+static bool puts_members(struct http_request *req)
+{
+    return http_method(req) == HTTP_PUT &&
+           (http_query(req, "member") != NULL || http_query(req, "members") != NULL ||
+            http_query(req, "archpath") != NULL);
+}
+
+static bool body_is_over(void *arg)
+{
+    const struct relay *r = arg;
+    return r->body_over; /* written by the thread that asks */
+}
+
 void relay_start(struct proxy *p, struct http_request *req, const char *url)
 {
     struct relay *r = prepare(p, req, url, to_target, has_body(req));
     if (r == NULL)
         return;
     r->follows = true;
+    if (puts_members(req)) {
+        r->call.stall_timeout_ms = HTTP_NO_STALL_TIMEOUT;
+        http_be_patient(req, body_is_over, r);
+    }
     take_body(r, req);
     http_call_start(p->data_client, &r->call, call_done, r);
 }

@@ -7,7 +7,7 @@
 #include "cluster/placement/upload_node.h"
 #include "common/mem.h"
 #include "common/parse.h"
-#include "proxy/http/list.h"
+#include "proxy/list/list.h"
 #include "proxy/http/upload_merge.h"
 #include "proxy/primary/proxy.h"
 
@@ -271,7 +271,8 @@ const struct http_route upload_list_routes[] = {
                               {"after_upload", "id: with `after`, only uploads behind this one"},
                               {"limit", "1 to 1000 (default 1000)"}),
      .body = "",
-     .reply = "`{\"uploads\": [{\"object\", \"upload\": id, \"time\": ms}], \"more\": boolean}`",
+     .reply = "`{\"uploads\": [{\"object\", \"upload\": id, \"time\": ms, \"sums\" if asked}], "
+              "\"more\": boolean}`",
      .errors = "invalid_argument invalid_name bucket_not_found no_targets node_unreachable "
                "mountpath_disabled overloaded"},
     {.name = NULL},

@@ -21,7 +21,7 @@ struct upload_merge;
 struct upload_merge *upload_merge_new(size_t limit);
 void upload_merge_free(struct upload_merge *m);
 DEFINE_CLEANUP(struct upload_merge, upload_merge_free);
-/* A target's page, {"uploads": [{"object", "upload", "time"}], "more"}.  Uploads are by object,
+/* A target's page, {"uploads": [{"object", "upload", "time", …}], "more"}.  Uploads are by object,
  * then by time, then by id.  E_CORRUPT: it is none. */
 int upload_merge_feed(struct upload_merge *m, const char *text, size_t len, struct error *err);
 /* The page of all, in the same form. */

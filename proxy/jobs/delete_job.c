@@ -5,6 +5,7 @@
 const struct job_kind delete_kind = {
     .name = "delete",
     .objects = &(const struct objects_rule){.once = true,
+                                            .removes = true,
                                             .instead = "delete its objects one by one, as "
                                                        "'dfcctl rm --recursive BUCKET/PREFIX' "
                                                        "does"},

@@ -17,6 +17,7 @@ static int check(json_t *value, char **description, struct error *err)
 const struct job_kind download_kind = {
     .name = "download",
     .objects = &(const struct objects_rule){.all = true,
+                                            .fills = true,
                                             .lenient = true,
                                             .instead = "download into a bucket without one",
                                             .check = check},

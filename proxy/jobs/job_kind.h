@@ -14,6 +14,9 @@
 #include "cluster/documents/job.h"
 #include "cluster/documents/state.h"
 
+struct objects_plan;
+struct objects_spec;
+
 enum job_load {
     JOB_COUNTS, /* one of those of which only so many run at once */
     JOB_FREE,   /* runs whatever else does: others may wait for it */
@@ -40,9 +43,17 @@ struct objects_rule {
     bool listed;         /* a prefix means what the backend lists */
     bool all;            /* what is missing was wanted */
     bool once;           /* what was done does not show when it is done again */
+    bool removes;        /* none of a bucket that is write_once, or a ring */
+    bool fills;          /* stores objects in the bucket: none of a ring */
     bool lenient;        /* objects that fail do not fail the job where others are done */
     /* Checks the request and takes its description.  NULL: it is as xaction/objects_spec.h says. */
     int (*check)(json_t *value, char **description, struct error *err);
+    /* What xaction/objects_spec.h cannot judge of it; NULL: nothing. */
+    int (*check_spec)(const struct objects_spec *spec, struct error *err);
+    /* Makes the job's plan out of what all have; its spec is there, and may be completed.  NULL: as
+     * xaction/objects_spec.h. */
+    int (*plan)(const struct cluster_state *s, const struct objects_plan *plan, struct job *job,
+                struct error *err);
 };
 
 struct job_kind {

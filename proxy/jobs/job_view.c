@@ -95,8 +95,8 @@ static bool is_sort(const struct job *job)
 const char *job_view_state(const struct job *job, const json_t *reports)
 {
     switch (job->state) {
-    case JOB_QUEUED:
-        return "queued";
+    case JOB_QUEUED: /* a job over objects that begins again has been running all the time */
+        return job->attempt > 0 && !is_sort(job) ? "running" : "queued";
     case JOB_FINISHED:
     case JOB_FAILED:
     case JOB_ABORTED:

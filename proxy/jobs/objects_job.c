@@ -33,6 +33,10 @@ static int find_bucket(const struct cluster_state *s, const struct job_kind *k, 
         return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
     *id = b->id;
     int code = bucket_refuse_majority(b, "jobs over its objects", err);
+    if (code == 0 && (k->objects->removes || k->objects->fills))
+        code = bucket_refuse_ring(b, "job that changes its objects", err);
+    if (code == 0 && k->objects->removes)
+        code = bucket_refuse_removal(b, "job that deletes objects", err);
     return code != 0 ? code : check_backend(b, k, err);
 }
 
@@ -53,6 +57,14 @@ static int check_listed(const struct bucket *b, struct error *err)
                      b->name);
 }
 
+static int check_node(const struct cluster_state *s, const char *id, struct error *err)
+{
+    const struct node *n = smap_node(&s->smap, id);
+    if (n != NULL && n->role == NODE_TARGET)
+        return 0;
+    return error_set(err, E_NODE_NOT_FOUND, "field 'value.node': no target is called '%.64s'", id);
+}
+
 static int plan_make(const struct cluster_state *s, const struct job_kind *k,
                      const struct objects_spec *spec, const char *bucket, struct objects_plan *p,
                      struct error *err)
@@ -60,15 +72,36 @@ static int plan_make(const struct cluster_state *s, const struct job_kind *k,
     int r = plan_begin(s, k, bucket, p, err);
     if (r == 0 && k->objects->listed && spec->which == OBJECTS_PREFIX)
         r = check_listed(bmd_bucket(&s->bmd, bucket), err);
-    if (r != 0 || spec->to == NULL)
+    if (r == 0 && spec->node != NULL)
+        r = check_node(s, spec->node, err);
+    const char *to = objects_spec_to(spec, bucket);
+    if (r != 0 || to == NULL)
         return r;
-    if (strcmp(bucket, spec->to) == 0 && *spec->prepend == '\0')
+    if (!spec->makes && strcmp(bucket, to) == 0 && *spec->prepend == '\0')
         return error_set(err, E_INVALID,
                          "a copy within bucket '%s' needs a 'prepend', for it would copy every "
                          "object onto itself",
                          bucket);
-    r = find_bucket(s, k, spec->to, &p->output_bucket_id, err);
-    return r == 0 ? bucket_refuse_made(bmd_bucket(&s->bmd, spec->to), "copies", err) : r;
+    bool archives = spec->archive != NULL || spec->shards != NULL;
+    r = find_bucket(s, k, to, &p->output_bucket_id, err);
+    return r == 0
+               ? bucket_refuse_made(bmd_bucket(&s->bmd, to), archives ? "archive" : "copies", err)
+               : r;
+}
+
+/* "": as its bucket. */
+static char *description_of(const struct objects_spec *spec, const char *bucket)
+{
+    const char *to = objects_spec_to(spec, bucket);
+    if (*spec->description == '\0' && spec->path != NULL)
+        return xprintf("%s to %s", spec->path, bucket);
+    if (*spec->description != '\0' || to == NULL)
+        return xstrdup(spec->description);
+    if (spec->archive != NULL)
+        return xprintf("%s to %s/%s", bucket, to, spec->archive);
+    if (spec->shards != NULL)
+        return xprintf("%s to %s/%s", bucket, to, template_text(spec->shards));
+    return xprintf("%s to %s", bucket, to);
 }
 
 /* Checks the request: its description, and its plan. */
@@ -83,23 +116,28 @@ static int check_request(const struct cluster_state *s, const struct job_kind *k
         r = k->objects->check(value, description, err);
         return r == 0 ? plan_begin(s, k, bucket, plan, err) : r;
     }
-    if ((r = objects_spec_parse(k->name, value, &spec, err)) != 0 ||
-        (r = plan_make(s, k, spec, bucket, plan, err)) != 0)
+    if ((r = objects_spec_parse(k->name, value, &spec, err)) != 0)
         return r;
-    if (*spec->description == '\0' && spec->to != NULL)
-        *description = xprintf("%s to %s", bucket, spec->to);
-    else
-        *description = xstrdup(spec->description);
-    return 0;
+    if (k->objects->check_spec != NULL && (r = k->objects->check_spec(spec, err)) != 0)
+        return r;
+    if ((r = plan_make(s, k, spec, bucket, plan, err)) == 0)
+        *description = description_of(spec, bucket);
+    return r;
 }
 
 /* The document of a plan and a request. */
-static int finish(const struct cluster_state *s, struct job *job, json_t *value,
-                  const struct objects_plan *plan, struct job **out, struct error *err)
+static int finish(const struct cluster_state *s, const struct job_kind *k, struct job *job,
+                  json_t *value, const struct objects_plan *plan, struct job **out,
+                  struct error *err)
 {
+    int r = 0;
     job->spec = json_deep_copy(value);
-    job->plan = objects_plan_json(plan);
-    int r = job_check_size(s, job, err);
+    if (k->objects->plan != NULL)
+        r = k->objects->plan(s, plan, job, err);
+    else
+        job->plan = objects_plan_json(plan);
+    if (r == 0)
+        r = job_check_size(s, job, err);
     if (r == 0)
         *out = job;
     else
@@ -121,7 +159,7 @@ int objects_job_make(const struct cluster_state *s, const char *kind, const char
         return r;
     free(job->description);
     job->description = *description != '\0' ? steal(description) : xstrdup(bucket);
-    return finish(s, job, value, &plan, out, err);
+    return finish(s, k, job, value, &plan, out, err);
 }
 
 static int check_bucket(const struct cluster_state *s, uint64_t id, const char *which,

@@ -11,6 +11,7 @@
 #include "cluster/testing/test_state.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "sort/task/plan.h"
 #include "xaction/objects_spec.h"
 
 static const struct cluster_state *now;
@@ -112,6 +113,49 @@ static void test_delete(void **state)
     job_unref(job);
 }
 
+/* All targets that take part are in it, in the order of the participants. */
+static void check_sort_plan(const struct job *job, const char *in, const char *out)
+{
+    struct sort_plan *plan = NULL;
+    assert_int_equal(sort_plan_parse(job->plan, &plan, NULL), 0);
+    assert_int_equal(plan->input_bucket_id, bmd_bucket(&now->bmd, in)->id);
+    assert_int_equal(plan->output_bucket_id, bmd_bucket(&now->bmd, out)->id);
+    assert_int_equal(plan->count, job->participant_count);
+    for (size_t i = 0; i < plan->count; i++)
+        assert_string_equal(plan->ids[i], job->participants[i]);
+    sort_plan_free(plan);
+}
+
+static void test_archive(void **state)
+{
+    (void)state;
+    struct job *job = made("archive", "a", "{\"prefix\": \"\", \"archive\": \"x.tar.zst\"}");
+    assert_string_equal(job->description, "a to a/x.tar.zst");
+    check_sort_plan(job, "a", "a");
+    job_unref(job);
+    job = made("archive", "a",
+               "{\"prefix\": \"\", \"archive\": \"x\", \"format\": \".zip\", \"to\": \"b\"}");
+    assert_string_equal(job->description, "a to b/x");
+    check_sort_plan(job, "a", "b");
+    job_unref(job);
+    job = made("archive", "a",
+               "{\"prefix\": \"\", \"to\": {\"template\": \"x-%d.tar\"}, \"shard_size\": 1, "
+               "\"order\": \"shuffle\"}");
+    assert_string_equal(job->description, "a to a/x-%d.tar");
+    assert_true(json_is_integer(json_object_get(job->spec, "seed"))); /* the same for all targets */
+    job_unref(job);
+    job = made("archive", "a",
+               "{\"prefix\": \"\", \"archive\": \"x.tar\", \"order\": \"shuffle\", \"seed\": 7}");
+    assert_int_equal(json_integer_value(json_object_get(job->spec, "seed")), 7);
+    job_unref(job);
+    refuse("archive", "a", "{\"prefix\": \"\", \"archive\": \"x\"}", E_INVALID);
+    refuse("archive", "a",
+           "{\"prefix\": \"\", \"to\": {\"template\": \"x-%d\"}, \"shard_size\": 1}", E_INVALID);
+    refuse("archive", "a", "{\"prefix\": \"\", \"archive\": \"x.tar.xz\"}", E_INVALID);
+    refuse("archive", "a", "{\"prefix\": \"\", \"archive\": \"x.tar\", \"to\": \"c\"}",
+           E_BUCKET_NOT_FOUND);
+}
+
 static void test_copy(void **state)
 {
     (void)state;
@@ -161,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_jobs_over_own_objects_say_what_serves_for_a_backend),
         TEST(test_delete),
+        TEST(test_archive),
         TEST(test_copy),
         TEST(test_refusals),
         TEST(test_fits_while_its_buckets_stand),

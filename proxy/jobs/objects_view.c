@@ -94,6 +94,7 @@ static int nothing_matched(const struct job *job, const struct sums *s, struct e
 {
     const char *prefix = json_string_value(json_object_get(job->spec, "prefix"));
     const char *template = json_string_value(json_object_get(job->spec, "template"));
+    const char *path = json_string_value(json_object_get(job->spec, "path"));
     size_t listed = json_array_size(json_object_get(job->spec, "list"));
     if (template != NULL)
         return error_set(err, E_NOTHING_MATCHED,
@@ -103,6 +104,11 @@ static int nothing_matched(const struct job *job, const struct sums *s, struct e
         return error_set(err, E_NOTHING_MATCHED,
                          "no object matches prefix '%.512s' (set allow_empty to accept that)",
                          prefix);
+    if (path != NULL)
+        return error_set(err, E_NOTHING_MATCHED,
+                         "no target has a file at or below '%.512s' (set allow_empty to accept "
+                         "that)",
+                         path);
     if (s->objects[MISSING] == 0)
         return 0;
     return error_set(err, E_NOTHING_MATCHED,

@@ -43,6 +43,13 @@ static int check_input(const struct bucket *b, const struct sort_spec *spec, str
                      b->name);
 }
 
+static void plan_set_buckets(struct sort_plan *p, const struct bucket *in, const struct bucket *out)
+{
+    p->input_bucket_id = in->id;
+    p->output_bucket_id = out->id;
+    p->output_props = bucket_props_to_json(&out->props);
+}
+
 static int plan_add_buckets(const struct cluster_state *s, const struct sort_spec *spec,
                             struct sort_plan *p, struct error *err)
 {
@@ -57,9 +64,7 @@ static int plan_add_buckets(const struct cluster_state *s, const struct sort_spe
         return code;
     if (spec->ekm_bucket != NULL && (code = plan_add_key_map(s, spec, p, err)) != 0)
         return code;
-    p->input_bucket_id = in->id;
-    p->output_bucket_id = out->id;
-    p->output_props = bucket_props_to_json(&out->props);
+    plan_set_buckets(p, in, out);
     return 0;
 }
 
@@ -81,6 +86,20 @@ static int plan_add_targets(const struct cluster_state *s, struct sort_plan *p, 
     if (p->count == 0)
         return error_set(err, E_NO_TARGETS, "the cluster has no active target");
     return 0;
+}
+
+int sort_job_plan(const struct cluster_state *s, uint64_t input_bucket_id,
+                  uint64_t output_bucket_id, json_t **out, struct error *err)
+{
+    _cleanup_(sort_plan_freep)
+    struct sort_plan *p = xcalloc(1, sizeof *p);
+    plan_set_buckets(p, bmd_bucket_by_id(&s->bmd, input_bucket_id),
+                     bmd_bucket_by_id(&s->bmd, output_bucket_id));
+    random_bytes(&p->salt, sizeof p->salt);
+    int code = plan_add_targets(s, p, err);
+    if (code == 0)
+        *out = sort_plan_json(p);
+    return code;
 }
 
 static struct job *job_of_plan(const struct sort_spec *spec, const struct sort_plan *p,

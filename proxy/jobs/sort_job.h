@@ -11,6 +11,10 @@
  * their limit. */
 int sort_job_make(const struct cluster_state *s, json_t *request, int64_t wall_ms, struct job **out,
                   struct error *err);
+/* What it adds to a request over these buckets (sort/task/plan.h), for a job whose participants are
+ * all targets that take part. */
+int sort_job_plan(const struct cluster_state *s, uint64_t input_bucket_id,
+                  uint64_t output_bucket_id, json_t **out, struct error *err);
 /* Would the job, planned from an earlier state, still be right in this one?  E_STALE_MAP where a
  * target's weight is another, so that outputs would lie where nobody looks for them;
  * E_BUCKET_NOT_FOUND where one of the buckets was destroyed. */

@@ -35,10 +35,12 @@
 struct auth;
 struct tls;
 struct backend_endpoints;
+struct cache_groups;
 struct candidate;
 struct committer;
 struct follower;
 struct exposure_gate;
+struct direct_reader;
 struct gateway;
 struct guard;
 struct witness;
@@ -68,6 +70,7 @@ struct proxy {
     struct pool *overhaul;  /* one thread: work on the documents as a whole, which waits */
     struct pool *push_pool; /* one thread: the texts of pushes */
     struct pool *passwords; /* two threads: a hash takes 32 MiB */
+    struct cache_groups *cache_groups;   /* whose members have reported to this primary */
     struct refused_nodes *refused_nodes; /* nodes that this primary has refused, for recovery */
     struct state_holder *state;
     struct auth *auth;          /* proof of membership, asked for and given */
@@ -92,8 +95,9 @@ struct proxy {
     atomic_uint relays;            /* under way */
     atomic_uint reads_waiting;     /* those of them that wait for an owner */
     atomic_uint lists;
-    atomic_ullong complained_ms; /* of a node that is ahead of this primary, last */
-    struct gateway *gateway;     /* for S3 requests */
+    atomic_ullong complained_ms;  /* of a node that is ahead of this primary, last */
+    struct gateway *gateway;      /* for S3 requests … */
+    struct direct_reader *direct; /* … which read at targets */
     struct http_server *public_server;
     struct http_server *s3_server;    /* NULL: none */
     struct http_server *admin_server; /* NULL: none */

@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/parse.h"
-#include "proxy/http/list.h"
+#include "proxy/list/list.h"
 #include "proxy/http/upload_list.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/recovery.h"

@@ -3,7 +3,7 @@
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
-#include "proxy/http/list.h"
+#include "proxy/list/list.h"
 #include "proxy/primary/proxy.h"
 
 enum { PAGES_MS = 30000 }; /* empty pages are followed, but not for ever */

@@ -6,12 +6,14 @@ import io
 import os
 import pickle
 import socket
+import tarfile
 import threading
 import unittest
 from unittest import mock
 
 import frame  # noqa: F401
 import dfc
+from dfc import batch
 from mock_cluster import Handler as MockHandler
 from mock_cluster import MockCluster
 
@@ -263,6 +265,28 @@ class CallTest(unittest.TestCase):
         with mock.patch.object(MockHandler, "resolve", lambda _, asked, size: (0, size - 1)):
             with self.assertRaisesRegex(dfc.Error, "bytes=7-16"):
                 self.bucket.get("o", offset=7, length=10)
+        for part in ((70, 79), (7, 17), (7, len(DATA) - 1)):
+            with mock.patch.object(MockHandler, "resolve", lambda _, asked, size, part=part: part):
+                with self.assertRaisesRegex(dfc.Error, "bytes=7-16"):
+                    self.bucket.get("o", offset=7, length=10)
+        with mock.patch.object(MockHandler, "resolve", lambda _, asked, size: (0, size - 1)):
+            with self.assertRaisesRegex(dfc.Error, "bytes=-10"):
+                self.bucket.get("o", offset=-10)
+        self.assertEqual(self.bucket.get("o", offset=len(DATA) - 5, length=10), DATA[-5:])
+
+    def test_the_rest_comes_in_shorter_parts_than_asked_for(self):
+        """A reader neither ends early nor asks for ever."""
+        self.bucket.put("o", DATA)
+
+        def resolve(_, asked, size):
+            first = int(asked.group(1))
+            return first, min(first + 99_999, size - 1)
+
+        with mock.patch("dfc.object.STEP", 20_000), mock.patch.object(MockHandler, "resolve", resolve):
+            for read in (self.bucket.get, self.read_into(self.bucket),
+                         lambda name: self.bucket.open(name).read()):
+                self.mock.plan({"at": "target", "method": "GET", "do": "cut", "bytes": 50_000})
+                self.assertEqual(read("o"), DATA)
 
     def test_a_part_that_breaks_off_goes_on(self):
         self.bucket.put("o", DATA)
@@ -271,6 +295,27 @@ class CallTest(unittest.TestCase):
             with self.bucket.open("o", offset=offset, length=length, buffering=0) as f:
                 out = b"".join(iter(lambda: f.read(5000), b""))
             self.assertEqual(out, want)
+
+    def test_a_batch_has_what_was_asked_for(self):
+        """By name: also an object whose name ends with '/', or with a line's end."""
+        items = [{"bucket": "b", "object": name, **more} for name, more in (
+            ("x", {}), ("a/", {}), ("t.tar", {"member": "d/m"}), ("y" * 300 + "\n", {}), ("z", {}))]
+        names = ["b/x", "b/a/", "b/t.tar/d/m", "b/" + "y" * 300 + "\n", "__404__/b/z"]
+
+        def read(names):
+            out = io.BytesIO()
+            with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as t:
+                for name in names:
+                    info = tarfile.TarInfo(name)
+                    info.size = len(name)
+                    t.addfile(info, io.BytesIO(name.encode()))
+            reply = mock.Mock(pieces=lambda: iter([out.getvalue()]))
+            return list(batch._come(reply, items))  # pylint: disable=protected-access
+
+        self.assertEqual(read(names), [name.encode() for name in names[:-1]] + [None])
+        for wrong in (names[1:], [names[1], names[0], *names[2:]], [*names, "b/more"]):
+            with self.assertRaisesRegex(dfc.Corrupt, "was asked for|too many entries"):
+                read(wrong)
 
     def test_an_object_that_changes_is_not_mixed(self):
         self.bucket.put("o", DATA)

@@ -83,6 +83,33 @@ class TorchTest(unittest.TestCase):
             with self.assertRaisesRegex(dfc.NotFound, "begins with 'x/'"):
                 kind(self.bucket, "x/")
 
+    def image(self):
+        """Of 37 files, made by dfcctl."""
+        with tempfile.TemporaryDirectory(prefix="dfc-torch-") as top:
+            for one in NAMES:
+                os.makedirs(os.path.join(top, "o"), exist_ok=True)
+                with open(os.path.join(top, one), "w", encoding="ascii") as f:
+                    f.write(one)
+            build = os.environ.get("DFC_BUILD") or os.path.join(frame.ROOT, "build")
+            subprocess.run([os.path.join(build, "dfcctl"), "vdisc", "burn", "--tree", top, "--store", "pack",
+                            "-o", "dfc://b/i.vdsc"], check=True, stdout=subprocess.DEVNULL,
+                           env={**os.environ, "DFC_ENDPOINT": self.mock.endpoint, "HOME": top})
+        self.addCleanup(self.bucket.delete, "i.vdsc")
+        from dfc.vdisc import Image
+        return Image(self.client, "dfc://b/i.vdsc")
+
+    def test_files_of_an_image(self):
+        from dfc.torch import ImageDataset, Sampler
+        data = ImageDataset(self.image(), transform=name)
+        self.assertEqual(len(data), len(NAMES))
+        for workers, context in ((0, None), (2, "fork"), (8, "fork"), (2, "spawn")):
+            for epoch in range(2):
+                loader = torch.utils.data.DataLoader(data, batch_size=5, collate_fn=same,
+                                                     sampler=Sampler(data, seed=epoch), num_workers=workers,
+                                                     multiprocessing_context=context)
+                found = [one for batch in loader for one in batch]
+                self.assertEqual(sorted(found), NAMES, (workers, context, epoch))
+
     def shards(self, rank=0, world=1, **options):
         from dfc.torch import ShardDataset
         return ShardDataset(self.bucket, "s{00..11}.tar", rank=rank, world=world, transform=key,

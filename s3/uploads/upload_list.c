@@ -49,6 +49,14 @@ static void put_part(struct buf *out, const struct s3_listed_part *part)
     xml_put_close(out, "Part");
 }
 
+static void put_sum_kind(struct buf *out, const struct s3_sum_kind *kind)
+{
+    if (!kind->is_asked)
+        return;
+    xml_put_element(out, "ChecksumAlgorithm", s3_sum_algorithm(kind->type));
+    xml_put_element(out, "ChecksumType", s3_sum_kind_text(kind));
+}
+
 void s3_parts_document(const struct s3_parts_asked *asked, const struct s3_parts *list,
                        struct buf *out)
 {
@@ -64,10 +72,7 @@ void s3_parts_document(const struct s3_parts_asked *asked, const struct s3_parts
         xml_put_number(out, "NextPartNumberMarker", list->parts[list->count - 1].number);
     xml_put_number(out, "MaxParts", asked->max);
     xml_put_bool(out, "IsTruncated", list->is_truncated);
-    if (list->kind.is_asked) {
-        xml_put_element(out, "ChecksumAlgorithm", s3_sum_algorithm(list->kind.type));
-        xml_put_element(out, "ChecksumType", s3_sum_kind_text(&list->kind));
-    }
+    put_sum_kind(out, &list->kind);
     for (size_t i = 0; i < list->count; i++)
         put_part(out, &list->parts[i]);
     xml_put_close(out, "ListPartsResult");
@@ -94,6 +99,7 @@ static void put_upload(struct buf *out, bool is_url_encoded, const struct s3_lis
     s3_put_owner(out, "Owner", &upload->owner);
     xml_put_element(out, "StorageClass", "STANDARD");
     s3_put_time(out, "Initiated", upload->begun_ms);
+    put_sum_kind(out, &upload->sums);
     xml_put_close(out, "Upload");
 }
 

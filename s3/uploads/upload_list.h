@@ -60,6 +60,7 @@ struct s3_listed_upload {
     const char *key, *upload_id;
     struct s3_owner initiator, owner;
     int64_t begun_ms;
+    struct s3_sum_kind sums;
 };
 
 struct s3_uploads {

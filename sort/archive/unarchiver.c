@@ -2,8 +2,9 @@
  * Their errors are kept, since libarchive has a sentence of its own for them.
  *
  * Bombs: contents are counted as they come out, and what is passed over in a compressed archive is
- * read and counted, too.  Between two calls of the source stands one buffer of BLOCK bytes and one
- * decompressor. */
+ * read and counted, too.  A compressed archive is unpacked before libarchive gets it, so that a
+ * header's bytes can be bounded.  Between two calls of the source stands one buffer of BLOCK bytes
+ * and one decompressor. */
 #include "sort/archive/unarchiver.h"
 
 #include <archive.h>
@@ -15,9 +16,10 @@
 #include <sys/stat.h>
 
 #include "common/mem.h"
-#include "sort/archive/gunzip.h"
+#include "sort/archive/unfilter.h"
 
 #define BLOCK 65536
+#define HEADER_MAX (4 << 20) /* of a header that says itself how long it is */
 
 struct unarchiver {
     struct unarchiver_source source;
@@ -25,7 +27,8 @@ struct unarchiver {
     struct archive *archive;
     uint64_t at; /* the next byte that the source gives */
     uint64_t taken;
-    uint64_t made; /* bytes of contents */
+    uint64_t made;     /* bytes of contents */
+    uint64_t unpacked; /* bytes that came out of the filter */
     uint64_t members;
     struct unarchiver_member member;
     uint64_t member_made;
@@ -33,11 +36,12 @@ struct unarchiver {
     bool at_end;    /* libarchive has no more of them */
     const unsigned char *data;
     size_t data_len;
-    uint64_t data_at; /* in the member: where data begins; a hole is before it */
-    bool compressed;
-    struct gunzip *gunzip; /* what libarchive gets comes out of it; NULL: it gets the source */
-    struct error failed;   /* of the source, or of a limit */
-    size_t first;          /* bytes in the block that were read to see what they are */
+    uint64_t data_at;          /* in the member: where data begins; a hole is before it */
+    struct unfilter *unfilter; /* what libarchive gets comes out of it; NULL: it gets the source */
+    struct error failed;       /* of the source, or of a limit */
+    size_t first;              /* bytes in the block that were read to see what they are */
+    bool in_header;            /* libarchive reads one */
+    uint64_t header;           /* bytes that it got for it */
     unsigned char block[BLOCK];
 };
 
@@ -70,6 +74,30 @@ static int failure(struct unarchiver *u, struct error *err)
     return refuse(u, E_SHARD_CORRUPT, sentence, err);
 }
 
+/* --- proportions ------------------------------------------------------------------------------ */
+
+/* What is made may not be out of proportion to what was taken. */
+static int check_proportion(const struct unarchiver *u, uint64_t made, struct error *err)
+{
+    uint64_t ratio = u->limits.expand_ratio;
+    uint64_t most = u->taken < UINT64_MAX / ratio ? u->taken * ratio : UINT64_MAX;
+    if (most < u->limits.expand_free)
+        most = u->limits.expand_free;
+    return made <= most
+               ? 0
+               : error_set(err, E_SHARD_CORRUPT,
+                           "%s: its contents exceed %llu bytes, which its size does not warrant",
+                           u->source.what, (unsigned long long)most);
+}
+
+static int check_made(struct unarchiver *u, struct error *err)
+{
+    if (u->member_made > u->limits.member_size)
+        return error_set(err, E_SHARD_CORRUPT, "%s: member '%s' is larger than %llu bytes",
+                         u->source.what, u->member.path, (unsigned long long)u->limits.member_size);
+    return check_proportion(u, u->made, err);
+}
+
 /* --- callbacks -------------------------------------------------------------------------------- */
 
 static ssize_t read_source(void *ctx, void *to, size_t max, struct error *err)
@@ -83,23 +111,32 @@ static ssize_t read_source(void *ctx, void *to, size_t max, struct error *err)
     return n;
 }
 
-static ssize_t read_gunzip(struct unarchiver *u, struct error *err)
+static ssize_t give_block(struct unarchiver *u, struct error *err)
 {
-    ssize_t n = gunzip_read(u->gunzip, u->block, BLOCK, err);
-    const char *why = gunzip_complaint(u->gunzip);
-    return why != NULL ? refuse(u, E_SHARD_CORRUPT, why, err) : n;
+    ssize_t n = (ssize_t)u->first;
+    u->first = 0;
+    if (u->unfilter == NULL)
+        return n > 0 ? n : read_source(u, u->block, BLOCK, err);
+    n = unfilter_read(u->unfilter, u->block, BLOCK, err);
+    u->unpacked += n > 0 ? (uint64_t)n : 0;
+    int rc = check_proportion(u, u->unpacked, err);
+    return rc != 0 ? rc : n;
+}
+
+/* What libarchive gets for one header stays in its memory. */
+static int count_header(struct unarchiver *u, ssize_t n, struct error *err)
+{
+    u->header += u->in_header ? (uint64_t)n : 0;
+    if (u->header <= HEADER_MAX || !unarchiver_ways_of(archive_format(u->archive)).long_headers)
+        return 0;
+    return refuse(u, E_SHARD_CORRUPT, "a header has more than 4 MiB", err);
 }
 
 static la_ssize_t read_more(struct archive *a, void *ctx, const void **data)
 {
     struct unarchiver *u = ctx;
-    ssize_t n = (ssize_t)u->first;
-    u->first = 0;
-    if (u->gunzip != NULL)
-        n = read_gunzip(u, &u->failed);
-    else if (n == 0)
-        n = read_source(u, u->block, BLOCK, &u->failed);
-    if (n < 0) {
+    ssize_t n = give_block(u, &u->failed);
+    if (n < 0 || count_header(u, n, &u->failed) != 0) {
         archive_set_error(a, EIO, "the source failed");
         return -1;
     }
@@ -126,45 +163,53 @@ static la_int64_t seek_to(struct archive *a, void *ctx, la_int64_t offset, int w
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-static const struct {
-    unsigned format;
-    int (*support)(struct archive *);
-} formats[] = {
-    {UNARCHIVER_TAR, archive_read_support_format_tar},
-    {UNARCHIVER_ZIP, archive_read_support_format_zip},
-};
-
+/* A compressed archive is unpacked before: what these find is compressed twice. */
 static int (*const filters[])(struct archive *) = {
-    archive_read_support_filter_gzip, /* within another one: so that it is refused */
-    archive_read_support_filter_bzip2, archive_read_support_filter_xz,
-    archive_read_support_filter_zstd,  archive_read_support_filter_lz4,
+    archive_read_support_filter_gzip, archive_read_support_filter_bzip2,
+    archive_read_support_filter_xz,   archive_read_support_filter_zstd,
+    archive_read_support_filter_lz4,
 };
 
 static bool prepare(struct unarchiver *u)
 {
-    bool fine = true;
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if ((u->limits.formats & formats[i].format) != 0)
-            fine = fine && formats[i].support(u->archive) == ARCHIVE_OK;
-    }
+    bool fine = unarchiver_formats_support(u->archive, u->limits.formats);
     for (size_t i = 0; u->limits.compressed && i < sizeof filters / sizeof *filters; i++)
         fine = fine && filters[i](u->archive) == ARCHIVE_OK;
     fine = fine && archive_read_set_read_callback(u->archive, read_more) == ARCHIVE_OK;
-    if (u->source.seek != NULL && u->gunzip == NULL)
+    if (u->source.seek != NULL && u->unfilter == NULL)
         fine = fine && archive_read_set_seek_callback(u->archive, seek_to) == ARCHIVE_OK;
     return fine && archive_read_set_callback_data(u->archive, u) == ARCHIVE_OK;
 }
 
-/* The first bytes say whether it is gzip. */
+static int fill_first(struct unarchiver *u, struct error *err)
+{
+    ssize_t n = 1;
+    while (n > 0 && u->first < BLOCK) {
+        n = read_source(u, u->block + u->first, BLOCK - u->first, err);
+        u->first += n > 0 ? (size_t)n : 0;
+    }
+    return n < 0 ? (int)n : 0;
+}
+
+/* The zeros that an image begins with would be a tar without members. */
+static bool is_foreign_image(const struct unarchiver *u)
+{
+    return (u->limits.formats & UNARCHIVER_ISO9660) == 0 &&
+           unarchiver_is_iso9660(u->block, u->first);
+}
+
+/* The first bytes say whether it is compressed. */
 static int look(struct unarchiver *u, struct error *err)
 {
-    ssize_t n = read_source(u, u->block, BLOCK, err);
-    if (n < 0)
-        return (int)n;
-    u->first = (size_t)n;
-    if (!u->limits.compressed || !gunzip_knows(u->block, u->first))
+    int rc = fill_first(u, err);
+    if (rc != 0)
+        return rc;
+    if (is_foreign_image(u))
+        return refuse(u, E_SHARD_UNSUPPORTED, "its content is no archive that can be read here",
+                      err);
+    if (!u->limits.compressed || !unfilter_knows(u->block, u->first))
         return 0;
-    u->gunzip = gunzip_new(read_source, u, u->block, u->first);
+    u->unfilter = unfilter_new(read_source, u, u->block, u->first, u->source.what);
     u->first = 0;
     return 0;
 }
@@ -178,11 +223,8 @@ static int open_archive(struct unarchiver *u, struct error *err)
         return refuse(u, E_INTERNAL, archive_error_string(u->archive), err);
     if (archive_read_open1(u->archive) != ARCHIVE_OK)
         return failure(u, err);
-    /* The source itself counts as one. */
-    int count = archive_filter_count(u->archive) + (u->gunzip != NULL);
-    if (count > 2)
+    if (archive_filter_count(u->archive) > 1) /* the source itself counts as one */
         return refuse(u, E_SHARD_UNSUPPORTED, "it is compressed more than once", err);
-    u->compressed = count == 2;
     return 0;
 }
 
@@ -220,18 +262,29 @@ void unarchiver_free(struct unarchiver *u)
         return;
     if (u->archive != NULL)
         archive_read_free(u->archive);
-    gunzip_free(u->gunzip);
+    unfilter_free(u->unfilter);
     free(u);
 }
 
 /* --- members ---------------------------------------------------------------------------------- */
 
-static char type_of(struct archive_entry *e)
+/* A cpio has the contents beside each name of a file, or beside the last one alone. */
+static bool is_hard_link(const struct unarchiver *u, struct archive_entry *e)
 {
-    if (archive_entry_hardlink(e) != NULL)
+    int format = archive_format(u->archive);
+    if ((format & ARCHIVE_FORMAT_BASE_MASK) != ARCHIVE_FORMAT_CPIO)
+        return archive_entry_hardlink(e) != NULL;
+    return archive_entry_size(e) == 0 && archive_entry_filetype(e) == AE_IFREG &&
+           archive_entry_nlink(e) > 1 && unarchiver_ways_of(format).late_contents;
+}
+
+static char type_of(const struct unarchiver *u, struct archive_entry *e)
+{
+    if (is_hard_link(u, e))
         return '1';
     switch (archive_entry_filetype(e)) {
     case AE_IFREG:
+    case 0: /* an ar may have permissions alone */
         return '0';
     case AE_IFLNK:
         return '2';
@@ -261,7 +314,7 @@ static int take_member(struct unarchiver *u, struct archive_entry *e, struct err
         return refuse(u, E_SHARD_CORRUPT, "a member has a negative size", err);
     *m = (struct unarchiver_member){
         .path = path,
-        .type = type_of(e),
+        .type = type_of(u, e),
         .mode = (uint32_t)archive_entry_perm(e),
         .mtime = archive_entry_mtime_is_set(e) ? (int64_t)archive_entry_mtime(e) : 0,
         .size = (uint64_t)size,
@@ -275,30 +328,18 @@ static int take_member(struct unarchiver *u, struct archive_entry *e, struct err
     return 0;
 }
 
-/* What was made may not be out of proportion to what was taken. */
-static int check_made(struct unarchiver *u, struct error *err)
+static bool unpacks_skipped(const struct unarchiver *u)
 {
-    uint64_t ratio = u->limits.expand_ratio;
-    uint64_t most = u->taken < UINT64_MAX / ratio ? u->taken * ratio : UINT64_MAX;
-    if (most < u->limits.expand_free)
-        most = u->limits.expand_free;
-    if (u->made > most)
-        return error_set(err, E_SHARD_CORRUPT,
-                         "%s: its contents exceed %llu bytes, which its size does not warrant",
-                         u->source.what, (unsigned long long)most);
-    if (u->member_made > u->limits.member_size)
-        return error_set(err, E_SHARD_CORRUPT, "%s: member '%s' is larger than %llu bytes",
-                         u->source.what, u->member.path, (unsigned long long)u->limits.member_size);
-    return 0;
+    return u->unfilter != NULL || unarchiver_ways_of(archive_format(u->archive)).unpacks_skipped;
 }
 
-/* What a compressed archive has before the next header is decompressed here, so that it counts. */
+/* What is unpacked before the next header is unpacked here, so that it counts. */
 static int pass_over(struct unarchiver *u, struct error *err)
 {
     const void *data;
     size_t len = 0;
     la_int64_t offset = 0;
-    while (u->compressed && u->in_member) {
+    while (u->in_member && unpacks_skipped(u)) {
         int state = archive_read_data_block(u->archive, &data, &len, &offset);
         if (state == ARCHIVE_EOF)
             break;
@@ -310,6 +351,9 @@ static int pass_over(struct unarchiver *u, struct error *err)
         if (rc != 0)
             return rc;
     }
+    /* Else it would count as the next header. */
+    if (u->in_member && archive_read_data_skip(u->archive) != ARCHIVE_OK)
+        return failure(u, err);
     u->in_member = false;
     return 0;
 }
@@ -317,14 +361,10 @@ static int pass_over(struct unarchiver *u, struct error *err)
 /* Behind the last member stand the checksum, and what no member has. */
 static int drain(struct unarchiver *u, struct error *err)
 {
-    ssize_t n = 0;
-    while (u->gunzip != NULL && (n = read_gunzip(u, err)) > 0) {
-        u->made += (uint64_t)n;
-        int rc = check_made(u, err);
-        if (rc != 0)
-            return rc;
-    }
-    return (int)n;
+    ssize_t n = 1;
+    while (u->unfilter != NULL && n > 0)
+        n = give_block(u, err);
+    return n < 0 ? (int)n : 0;
 }
 
 static int next_member(struct unarchiver *u, struct error *err)
@@ -333,7 +373,10 @@ static int next_member(struct unarchiver *u, struct error *err)
     int rc = u->members > 0 ? pass_over(u, err) : 0;
     if (rc != 0)
         return rc;
+    u->in_header = true;
+    u->header = 0;
     int state = archive_read_next_header(u->archive, &e);
+    u->in_header = false;
     if (state == ARCHIVE_EOF)
         return drain(u, err);
     if (state != ARCHIVE_OK)
@@ -404,7 +447,7 @@ static size_t take_bytes(struct unarchiver *u, void *to, size_t max)
 static int contents_end(struct unarchiver *u, struct error *err)
 {
     u->in_member = false;
-    if (u->member.size_known && u->member.type != '2' && u->member_made != u->member.size)
+    if (u->member.size_known && u->member.type == '0' && u->member_made != u->member.size)
         return error_set(err, E_SHARD_CORRUPT, "%s: member '%s' has not the size that it states",
                          u->source.what, u->member.path);
     return 0;

@@ -7,8 +7,8 @@
  *
  * It is for archives that the scanners of sort/shard/ do not know, and for readers that need the
  * members of any archive and not their places in it.  The content of the archive decides its
- * format, never its name.  Tars of all dialects and zip are read; any of them may be compressed
- * once, by gzip, bzip2, xz, zstd or lz4, where the limits say so.
+ * format, never its name.  The limits say which formats are read; any of them may be compressed
+ * once, by gzip, bzip2, xz, zstd or lz4, where they say so.
  *
  * The bytes of an archive are not trusted.  E_SHARD_CORRUPT: it is damaged, cut short, or exceeds a
  * limit.  E_SHARD_UNSUPPORTED: its format is not known or not allowed, it is compressed twice, or
@@ -17,7 +17,8 @@
  * source is handed on as it is.  After an error only unarchiver_free() may be called.
  *
  * Memory is that of libarchive: a decompressor (of xz 1 GiB at most, of which the bytes touch as
- * much as they fill), and for a zip about 200 bytes a member.  An archive cannot make a reader work
+ * much as they fill), for a zip about 200 bytes a member, and what unarchiver_formats.h says of
+ * the formats that are not read by default.  An archive cannot make a reader work
  * for long without asking its source, and the source may end the reading.
  *
  * One thread at a time. */
@@ -29,11 +30,7 @@
 
 #include "common/cleanup.h"
 #include "common/error.h"
-
-enum unarchiver_format {
-    UNARCHIVER_TAR = 1,
-    UNARCHIVER_ZIP = 2,
-};
+#include "sort/archive/unarchiver_formats.h"
 
 struct unarchiver_source {
     /* 1..max bytes, 0 at the end, or an error code. */
@@ -60,7 +57,7 @@ struct unarchiver_limits {
 /* What dfc allows where nothing else is said. */
 #define UNARCHIVER_LIMITS                                                                          \
     {                                                                                              \
-        .formats = UNARCHIVER_TAR | UNARCHIVER_ZIP, .compressed = true, .members = 10000000,       \
+        .formats = UNARCHIVER_FORMATS, .compressed = true, .members = 10000000,                    \
         .member_size = UINT64_C(64) << 30, .expand_ratio = 1000, .expand_free = UINT64_C(64) << 20 \
     }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 #define MADE_MAX (4 << 20)
 #define MEMBERS_MAX 200
@@ -53,6 +54,20 @@ static int read_all(struct unarchiver *u, bool contents, uint64_t *made)
     return rc;
 }
 
+/* libarchive asks for as much memory as a cpio states that a name has, 4 GiB at most, and touches
+ * what it fills: the bytes that it gets are bounded. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    static char limit[] = "-malloc_limit_mb=8192";
+    static char *longer[64];
+    if (*argc >= 63)
+        return 0;
+    memcpy(longer, *argv, (size_t)*argc * sizeof *longer);
+    longer[(*argc)++] = limit;
+    *argv = longer;
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct unarchiver_limits limits = UNARCHIVER_LIMITS;
@@ -65,6 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                              .size = b.len,
                                              .what = "fuzz"};
     limits.compressed = (data[0] & 2) != 0;
+    limits.formats |= (data[0] & 8) != 0 ? UNARCHIVER_AR | UNARCHIVER_ISO9660 | UNARCHIVER_RAR : 0;
+    limits.formats |= (data[0] & 16) != 0 ? UNARCHIVER_7ZIP : 0;
     limits.members = MEMBERS_MAX;
     limits.expand_ratio = 1;
     limits.expand_free = MADE_MAX;

@@ -146,6 +146,8 @@ static void expect_file(const char *name, const struct unarchiver_limits *limits
 #define NAMES \
     "deep/a.txt deep/empty.cls 'deep/two  words.txt' deep/ünï-日本.txt " LONG " deep/holes.bin"
 
+#define LINES "printf '%s\\n' " NAMES " deep/link | "
+
 static const struct {
     const char *name, *command;
     bool links; /* the archive has the symbolic link, too */
@@ -172,6 +174,14 @@ static const struct {
      "python3 -c \"import sys, zipfile; z = zipfile.ZipFile('python.zip', 'w', "
      "zipfile.ZIP_DEFLATED); [z.write(n) for n in sys.argv[1:]]; z.close()\" " NAMES,
      false},
+    {"newc.cpio", LINES "cpio --quiet -o -H newc >newc.cpio", true},
+    {"crc.cpio", LINES "cpio --quiet -o -H crc >crc.cpio", true},
+    {"odc.cpio", LINES "cpio --quiet -o -H odc >odc.cpio", true},
+    {"bin.cpio", LINES "cpio --quiet -o -H bin >bin.cpio", true},
+    {"bsd.cpio", "bsdtar --format=cpio -cf bsd.cpio " NAMES " deep/link", true},
+    {"newc.cpio.xz", LINES "cpio --quiet -o -H newc | xz >newc.cpio.xz", true},
+    {"newc.cpio.gz", LINES "cpio --quiet -o -H newc | gzip >newc.cpio.gz", true},
+    {"newc.cpio.zst", LINES "cpio --quiet -o -H newc | zstd -q >newc.cpio.zst", true},
 };
 #define MADE (sizeof made / sizeof *made)
 
@@ -231,6 +241,116 @@ static void test_tools(void **state)
         }
     }
     buf_done(&wanted);
+}
+
+/* --- formats that are read where they are allowed --------------------------------------------- */
+
+static const struct {
+    const char *name, *command;
+    unsigned format;
+} allowed[] = {
+    {"lzma.7z", "7z a -bd -snl lzma.7z " NAMES " deep/link", UNARCHIVER_7ZIP},
+    {"copy.7z", "7z a -bd -snl -m0=Copy copy.7z " NAMES " deep/link", UNARCHIVER_7ZIP},
+    {"bzip2.7z", "7z a -bd -snl -ms=off -m0=BZip2 bzip2.7z " NAMES " deep/link", UNARCHIVER_7ZIP},
+    {"bsd.7z", "bsdtar --format=7zip -cf bsd.7z " NAMES " deep/link", UNARCHIVER_7ZIP},
+    {"rock.iso", "genisoimage -quiet -R -o rock.iso -graft-points deep=deep", UNARCHIVER_ISO9660},
+};
+
+static int by_text(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* The lines of files and symbolic links, in order. */
+static char *sorted_lines(struct buf *text)
+{
+    char *lines[64], *rest = NULL;
+    size_t count = 0;
+    struct buf out = BUF_INIT;
+    buf_str(text);
+    for (char *line = strtok_r(text->data, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (line[0] == '0' || line[0] == '2')
+            lines[count++] = line;
+    }
+    qsort(lines, count, sizeof *lines, by_text);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&out, "%s\n", lines[i]);
+    buf_str(&out);
+    return buf_steal(&out);
+}
+
+static char *sorted_list(const char *name, unsigned formats)
+{
+    struct unarchiver_limits limits = UNARCHIVER_LIMITS;
+    struct error err = ERROR_INIT;
+    struct bytes b = {0};
+    _cleanup_buf_ struct buf out = BUF_INIT;
+    _cleanup_free_ char *data = load(name, &b.len);
+    b.data = data;
+    limits.formats = formats;
+    if (list(&b, &limits, true, true, &out, &err) != 0)
+        fail_msg("%s: %s", name, err.message);
+    return sorted_lines(&out);
+}
+
+static void test_formats_are_allowed(void **state)
+{
+    (void)state;
+    _cleanup_free_ char *wanted = sorted_list("gnu.tar", UNARCHIVER_FORMATS);
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+        run(allowed[i].command);
+        expect_file(allowed[i].name, &standard, true, E_SHARD_UNSUPPORTED, "no archive that can");
+        _cleanup_free_ char *got = sorted_list(allowed[i].name, allowed[i].format);
+        assert_string_equal(got, wanted);
+    }
+    run("ar rcD two.ar deep/a.txt deep/empty.cls");
+    expect_file("two.ar", &standard, true, E_SHARD_UNSUPPORTED, "no archive that can");
+    _cleanup_free_ char *two = sorted_list("two.ar", UNARCHIVER_AR);
+    assert_memory_equal(two, "0 a.txt  6 ", 11);
+    assert_non_null(strstr(two, "0 empty.cls  0 0\n"));
+    run("7z a -bd -psecret locked.7z deep/a.txt && 7z a -bd -psecret -mhe dark.7z deep/a.txt");
+    struct unarchiver_limits limits = UNARCHIVER_LIMITS;
+    limits.formats = UNARCHIVER_7ZIP;
+    assert_int_not_equal(list_file("locked.7z", &limits, true, NULL), 0);
+    assert_int_not_equal(list_file("dark.7z", &limits, false, NULL), 0);
+}
+
+static void test_names_of_formats(void **state)
+{
+    (void)state;
+    unsigned formats = 0;
+    struct error err = ERROR_INIT;
+    assert_int_equal(unarchiver_formats_parse(UNARCHIVER_FORMATS_TEXT, &formats, NULL), 0);
+    assert_int_equal(formats, UNARCHIVER_FORMATS);
+    assert_int_equal(unarchiver_formats_parse("7zip,ar,iso9660,rar", &formats, NULL), 0);
+    assert_int_equal(formats,
+                     UNARCHIVER_7ZIP | UNARCHIVER_AR | UNARCHIVER_ISO9660 | UNARCHIVER_RAR);
+    const char *const wrong[] = {"", ",", "tar,", "tar, zip", "TAR", "zi", "zipp", "mtree"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(unarchiver_formats_parse(wrong[i], &formats, &err), E_INVALID);
+    assert_non_null(strstr(err.message, "'mtree' is no format"));
+}
+
+/* Of a file with two names, newc has the contents beside the last one alone. */
+static void test_hard_links_of_cpio(void **state)
+{
+    (void)state;
+    run("echo twice >one && ln one two && printf '%s\\n' one two | cpio --quiet -o -H newc >n.cpio "
+        "&& printf '%s\\n' one two | cpio --quiet -o -H odc >o.cpio && rm one two");
+    struct bytes b = {0};
+    _cleanup_buf_ struct buf newc = BUF_INIT, odc = BUF_INIT;
+    _cleanup_free_ char *n = load("n.cpio", &b.len);
+    b.data = n;
+    assert_int_equal(list(&b, &standard, true, true, &newc, NULL), 0);
+    assert_non_null(strstr(buf_str(&newc), "1 one "));
+    assert_non_null(strstr(newc.data, "0 two  6 "));
+    struct bytes c = {0};
+    _cleanup_free_ char *o = load("o.cpio", &c.len);
+    c.data = o;
+    assert_int_equal(list(&c, &standard, true, true, &odc, NULL), 0);
+    assert_non_null(strstr(buf_str(&odc), "0 one  6 "));
+    assert_non_null(strstr(odc.data, "0 two  6 "));
 }
 
 /* Members that are not read are passed over. */
@@ -308,6 +428,30 @@ static void test_bombs(void **state)
     assert_int_equal(list_file("hole.tar", &standard, true, NULL), 0);
     expect_file("vast.tar", &limits, true, E_SHARD_CORRUPT, "does not warrant");
     assert_int_equal(list_file("vast.tar", &limits, false, NULL), 0);
+    run("truncate -s 30M bomb && 7z a -bd bomb.7z bomb && rm bomb");
+    limits.formats = UNARCHIVER_7ZIP;
+    expect_file("bomb.7z", &limits, true, E_SHARD_CORRUPT, "does not warrant");
+    expect_file("bomb.7z", &limits, false, E_SHARD_CORRUPT, "does not warrant");
+}
+
+/* libarchive would make room for a name as long as the header states. */
+static void test_long_headers(void **state)
+{
+    (void)state;
+    run("{ printf '070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x' 1 33188 0 0 1 0 4 "
+        "0 0 0 0 1610612736 0; head -c 40M /dev/zero; } >name.cpio && zstd -q -k name.cpio && "
+        "printf '!<arch>\\n%-16s%-12s%-6s%-6s%-8s%-10s`\\n' // 0 0 0 0 999999990 >name.ar && "
+        "head -c 40M /dev/zero >>name.ar");
+    expect_file("name.cpio", &standard, true, E_SHARD_CORRUPT, "a header has more than 4 MiB");
+    expect_file("name.cpio.zst", &standard, true, E_SHARD_CORRUPT, "a header has more than 4 MiB");
+    struct unarchiver_limits limits = UNARCHIVER_LIMITS;
+    limits.formats = UNARCHIVER_AR;
+    expect_file("name.ar", &limits, true, E_SHARD_CORRUPT, "");
+    run("head -c 10M /dev/zero >large && for i in 1 2 3; do cp large large$i; done && "
+        "printf '%s\\n' large1 large2 large3 | cpio --quiet -o -H newc >large.cpio && "
+        "zstd -q -k large.cpio && rm large*[0-9e]");
+    assert_int_equal(list_file("large.cpio", &standard, false, NULL), 0);
+    assert_int_equal(list_file("large.cpio.zst", &standard, false, NULL), 0);
 }
 
 /* --- damage ----------------------------------------------------------------------------------- */
@@ -332,10 +476,11 @@ static void test_damage(void **state)
     static const struct {
         const char *name;
         bool sums; /* of all its bytes */
-    } files[] = {
-        {"s.tar", false}, {"s.tgz", true}, {"s.xz", true}, {"s.zst", false}, {"s.zip", false}};
+    } files[] = {{"s.tar", false}, {"s.tgz", true},  {"s.xz", true},
+                 {"s.zst", false}, {"s.zip", false}, {"s.cpio", false}};
     run("tar -cf s.tar deep/a.txt deep/link && gzip -c s.tar >s.tgz && xz -c s.tar >s.xz && "
-        "bsdtar -c --zstd -f s.zst deep/a.txt && zip -q -y s.zip deep/a.txt deep/link");
+        "bsdtar -c --zstd -f s.zst deep/a.txt && zip -q -y s.zip deep/a.txt deep/link && "
+        "printf '%s\\n' deep/a.txt deep/link | cpio --quiet -o -H newc >s.cpio");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         size_t whole = 0;
         _cleanup_free_ char *data = load(files[i].name, &whole);
@@ -398,10 +543,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools),
+        cmocka_unit_test(test_formats_are_allowed),
+        cmocka_unit_test(test_names_of_formats),
+        cmocka_unit_test(test_hard_links_of_cpio),
         cmocka_unit_test(test_passing_over),
         cmocka_unit_test(test_formats_are_chosen),
         cmocka_unit_test(test_numbers_are_bounded),
         cmocka_unit_test(test_bombs),
+        cmocka_unit_test(test_long_headers),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_damage_has_a_sentence),
         cmocka_unit_test(test_a_source_that_fails),

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/checksum.h"
 #include "common/error.h"
 #include "io/bpipe.h"
 
@@ -23,6 +24,10 @@ struct sort_shard_info {
     /* How many targets the job went on without when it became this target's; 0: it was from the
      * beginning. */
     unsigned without;
+    /* Of an input that is no archive (spec->plain_objects): when it was written, and what its bytes
+     * must have; of type none: not known. */
+    int64_t modified_s;
+    struct checksum_value checksum;
 };
 
 /* What the pinned inputs are. */

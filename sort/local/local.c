@@ -96,6 +96,7 @@ static int make_task(struct sort_local *s, const struct sort_local_config *confi
         .memory_bytes = asked ? UINT64_MAX : config->memory_bytes,
         .key_map_bytes = config->key_map_bytes,
         .window_max = FORMAT_WINDOW_ALONE,
+        .formats = FORMAT_FORMATS_ALONE,
         .extract_threads = threads_of(config, spec->extract_concurrency, EXTRACT_OF_CPU),
         .create_threads = threads_of(config, spec->create_concurrency, CREATE_OF_CPU),
     };

@@ -256,6 +256,7 @@ static int make_list(struct verify *v, struct error *err)
         .participants = 1,
         .memory_bytes = config->memory_bytes,
         .window_max = FORMAT_WINDOW_ALONE,
+        .formats = FORMAT_FORMATS_ALONE,
         .key_map_bytes = config->key_map_bytes,
         .extract_threads = 1,
         .create_threads = 1,

@@ -39,6 +39,7 @@ struct catalog {
     pthread_mutex_t lock; /* of appending to the index */
     struct blob *index;
     struct fdcache *files;
+    const char *bucket;
 };
 
 struct catalog *catalog_new(const struct sort_env *env, uint64_t memory_limit, uint32_t open_max)
@@ -46,6 +47,7 @@ struct catalog *catalog_new(const struct sort_env *env, uint64_t memory_limit, u
     struct catalog *c = xcalloc(1, sizeof *c);
     c->env = env;
     c->open_max = open_max;
+    c->bucket = "";
     c->index = blob_new(env, memory_limit);
     pthread_mutex_init(&c->lock, NULL);
     return c;
@@ -60,6 +62,7 @@ void catalog_free(struct catalog *c)
     for (size_t i = 0; i < c->count; i++) {
         free(c->shards[i].name);
         free(c->shards[i].parts);
+        free(c->shards[i].object);
     }
     free(c->shards);
     pthread_mutex_destroy(&c->lock);
@@ -74,6 +77,24 @@ void catalog_add(struct catalog *c, const char *name, uint64_t place, uint64_t s
     }
     c->shards[c->count++] = (struct catalog_shard){
         .name = xstrdup(name), .place = place, .size = size, .contents_fd = -1};
+}
+
+void catalog_add_object(struct catalog *c, const struct sort_shard_info *info)
+{
+    catalog_add(c, info->name, info->place, info->size);
+    struct catalog_object *o = xmalloc(sizeof *o);
+    *o = (struct catalog_object){.modified_s = info->modified_s, .checksum = info->checksum};
+    c->shards[c->count - 1].object = o;
+}
+
+void catalog_set_bucket(struct catalog *c, const char *bucket)
+{
+    c->bucket = bucket;
+}
+
+const char *catalog_bucket(const struct catalog *c)
+{
+    return c->bucket;
 }
 
 static int compare_shards(const void *left, const void *right)

@@ -23,6 +23,12 @@
 
 struct catalog_part; /* catalog.c */
 
+/* What is known of an input that is no archive, but an object of one member. */
+struct catalog_object {
+    int64_t modified_s;
+    struct checksum_value checksum;
+};
+
 struct catalog_shard {
     char *name;
     uint64_t place;
@@ -33,6 +39,7 @@ struct catalog_shard {
     uint32_t part_count; /* of its index */
     uint32_t before;     /* its number before it was sorted */
     struct catalog_part *parts;
+    struct catalog_object *object; /* NULL: it is an archive */
 };
 
 struct catalog;
@@ -41,6 +48,11 @@ struct catalog *catalog_new(const struct sort_env *env, uint64_t memory_limit, u
 void catalog_free(struct catalog *c);
 DEFINE_CLEANUP(struct catalog, catalog_free);
 void catalog_add(struct catalog *c, const char *name, uint64_t place, uint64_t size);
+/* One that is no archive. */
+void catalog_add_object(struct catalog *c, const struct sort_shard_info *info);
+/* Where its shards are, for messages; the text outlives the catalog. */
+void catalog_set_bucket(struct catalog *c, const char *bucket);
+const char *catalog_bucket(const struct catalog *c); /* "" where nobody has said it */
 /* After the last one.  map[i], where map is not NULL, is the number now of what was number i when
  * it was sorted before, or, from their number on, of what was added since, in the order of adding.
  */

@@ -5,8 +5,8 @@
 #include "sort/shard/format_parts.h"
 
 static const struct shard_format_ops *const formats[] = {
-    &format_tar,     &format_tgz,      &format_zip, &format_zst, &format_lz4,
-    &format_msgpack, &format_tfrecord, &format_xz,  &format_bz2, &format_cpio,
+    &format_tar,      &format_tgz, &format_zip, &format_zst,  &format_lz4, &format_msgpack,
+    &format_tfrecord, &format_xz,  &format_bz2, &format_cpio, &format_7z,
 };
 
 #define FORMATS (sizeof formats / sizeof *formats)
@@ -39,7 +39,7 @@ const char *format_extension_of(const char *name)
 
 const char *format_foreign_extension_of(const char *name)
 {
-    static const char *const foreign[] = {".rar", ".7z", ".tar.Z", ".tar.lzma"};
+    static const char *const foreign[] = {".rar", ".tar.Z", ".tar.lzma"};
     size_t len = strlen(name);
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         size_t n = strlen(foreign[i]);
@@ -61,7 +61,7 @@ int format_decode(const struct shard_format_ops *f, const struct format_input *i
 const char *format_extensions(void)
 {
     return ".tar, .tar.gz, .tgz, .zip, .tar.zst, .tar.lz4, .msgpack, .tfrecord, .tar.xz, .txz, "
-           ".tar.bz2, .tbz2, .cpio";
+           ".tar.bz2, .tbz2, .cpio, .7z";
 }
 
 const char *format_output_extensions(void)

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "sort/archive/unarchiver_formats.h"
 #include "sort/base/codec.h"
 #include "sort/base/env.h"
 #include "sort/spec/order.h"
@@ -28,12 +29,14 @@
 /* The memory that a shard may ask for to be decompressed with: a zstd window. */
 #define FORMAT_WINDOW_DEFAULT ((uint64_t)8 << 20) /* zstd's levels up to 19 ask for no more */
 #define FORMAT_WINDOW_ALONE ((uint64_t)128 << 20) /* `zstd -d` takes so much; for dfcctl */
+#define FORMAT_FORMATS_ALONE (UNARCHIVER_FORMATS | UNARCHIVER_7ZIP) /* for dfcctl */
 
 struct format_input {
     int fd;
     uint64_t size;
     const char *shard;   /* for messages */
     uint64_t window_max; /* bytes; 0: FORMAT_WINDOW_DEFAULT */
+    unsigned formats;    /* of enum unarchiver_format: those that libarchive may read */
     /* Asked before each read of the file: other than 0 ends the decoding. */
     int (*check)(void *ctx, struct error *err);
     void *check_ctx;

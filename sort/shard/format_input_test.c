@@ -95,7 +95,7 @@ static const char *const compressed[] = {".tar.xz", ".tar.bz2"};
 static void test_table(void **state)
 {
     (void)state;
-    static const char *const inputs[] = {".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".cpio"};
+    static const char *const inputs[] = {".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".cpio", ".7z"};
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         const struct shard_format_ops *f = format_of_extension(inputs[i]);
         assert_true(f->read_only && f->encoder_new == NULL && f->decode != NULL);
@@ -337,6 +337,79 @@ static void test_cpio_of_tools(void **state)
     buf_done(&wanted);
 }
 
+/* --- 7z --------------------------------------------------------------------------------------- */
+
+static int decode_7z(const struct buf *file, unsigned formats, struct buf *tar, struct error *err)
+{
+    int fd = fixture_fd(file);
+    const struct format_input in = {.fd = fd, .size = file->len, .shard = "s", .formats = formats};
+    int rc = format_decode(format_of_extension(".7z"), &in, sink_buf(tar), err);
+    close(fd);
+    return rc;
+}
+
+static void load_made(const char *command, struct buf *file)
+{
+    char directory[] = "/tmp/dfc-format-XXXXXX";
+    assert_non_null(mkdtemp(directory));
+    _cleanup_free_ char *make = xprintf("cd %s && %s", directory, command);
+    _cleanup_free_ char *path = xprintf("%s/made", directory);
+    _cleanup_free_ char *clean = xprintf("rm -rf %s", directory);
+    assert_int_equal(system(make), 0);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    buf_reserve(file, 1 << 16);
+    file->len = fread(file->data, 1, 1 << 16, f);
+    fclose(f);
+    assert_int_equal(system(clean), 0);
+}
+
+static void test_7z(void **state)
+{
+    (void)state;
+    struct buf file = BUF_INIT, got = BUF_INIT, wanted = BUF_INIT;
+    struct error err = ERROR_INIT;
+    const struct tar_made made = {
+        .path = "a.txt", .path_len = 5, .type = '0', .size = 5, .mode = 0644, .mtime = 1700000000};
+    tar_make_headers(&wanted, &made);
+    buf_append(&wanted, "hello", 5);
+    assert_int_equal(tar_put_padding(sink_buf(&wanted), 5, NULL), 0);
+    assert_int_equal(tar_put_end(sink_buf(&wanted), NULL), 0);
+    load_made("printf hello >a.txt && chmod 644 a.txt && touch -d @1700000000 a.txt && "
+              "7z a -bd x.7z a.txt >out && mv x.7z made",
+              &file);
+    assert_int_equal(decode_7z(&file, UNARCHIVER_7ZIP, &got, NULL), 0);
+    expect_same(&got, &wanted);
+    assert_int_equal(decode_7z(&file, UNARCHIVER_FORMATS, &got, &err), E_SHARD_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "add 7zip to archive_formats"));
+    for (size_t whole = file.len; file.len > 0; file.len--) {
+        got.len = 0;
+        int rc = decode_7z(&file, UNARCHIVER_7ZIP, &got, NULL);
+        assert_true(file.len == whole ? rc == 0
+                                      : rc == E_SHARD_CORRUPT || rc == E_SHARD_UNSUPPORTED);
+    }
+    buf_done(&file);
+    buf_done(&got);
+    buf_done(&wanted);
+}
+
+static void test_7z_is_whole_or_refused(void **state)
+{
+    (void)state;
+    struct buf file = BUF_INIT, got = BUF_INIT;
+    struct error err = ERROR_INIT;
+    load_made("echo x >a && 7z a -bd -psecret x.7z a >out && mv x.7z made", &file);
+    assert_int_equal(decode_7z(&file, UNARCHIVER_7ZIP, &got, &err), E_SHARD_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "'a' is encrypted"));
+    buf_done(&file);
+    load_made("truncate -s 200M a && 7z a -bd x.7z a >out && mv x.7z made", &file);
+    buf_clear(&got);
+    assert_int_equal(decode_7z(&file, UNARCHIVER_7ZIP, &got, &err), E_SHARD_CORRUPT);
+    assert_non_null(strstr(err.message, "does not warrant"));
+    buf_done(&file);
+    buf_done(&got);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +421,8 @@ int main(void)
         cmocka_unit_test(test_cpio_cut_short_or_damaged),
         cmocka_unit_test(test_cpio_is_whole_or_refused),
         cmocka_unit_test(test_cpio_of_tools),
+        cmocka_unit_test(test_7z),
+        cmocka_unit_test(test_7z_is_whole_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,16 +22,10 @@
 #include "sort/shard/tar.h"
 #include "sort/shard/tar_make.h"
 #include "sort/shard/zip.h"
+#include "sort/shard/zip_tail.h"
 
 #define OUT_BYTES (256 * 1024)
 #define LINK_MAX 4096
-#define TAIL_MAX (ZIP_END + UINT16_MAX) /* the end record and the longest comment */
-
-/* The whole of an archive, as its last records say. */
-struct archive {
-    uint64_t entries;
-    uint64_t begin, end; /* of the central directory */
-};
 
 struct entry {
     uint16_t flags, method;
@@ -73,74 +67,18 @@ static int zip_unsupported(const struct format_input *in, uint64_t offset, const
 
 /* --- where the directory is ------------------------------------------------------------------- */
 
-static int read_at(const struct format_input *in, uint64_t offset, void *out, size_t len,
-                   struct error *err)
+static int read_at(void *ctx, void *out, size_t len, uint64_t offset, struct error *err)
 {
-    if (offset > in->size || len > in->size - offset)
-        return zip_corrupt(in, in->size, "the file ends here: it is cut short", err);
+    const struct format_input *in = ctx;
     int rc = file_pread_full(in->fd, out, len, offset, err);
     return rc != 0 ? error_wrap(err, "read shard '%s'", in->shard) : 0;
 }
 
-/* The ZIP64 record, where a locator before the end record points to it: it then counts, whether or
- * not the end record says that it must. */
-static int find_end64(const struct format_input *in, uint64_t end, struct archive *a,
-                      struct error *err)
+static int find_end(const struct format_input *in, struct zip_tail *out, struct error *err)
 {
-    unsigned char l[ZIP_LOCATOR64], r[ZIP_END64];
-    if (end < ZIP_LOCATOR64)
-        return 0;
-    int rc = read_at(in, end - ZIP_LOCATOR64, l, sizeof l, err);
-    if (rc != 0 || zip_u32(l) != ZIP_SIG_LOCATOR64)
-        return rc;
-    uint64_t at = zip_u64(l + 8);
-    rc = read_at(in, at, r, sizeof r, err);
-    if (rc == 0 && zip_u32(r) != ZIP_SIG_END64)
-        rc = zip_corrupt(in, at, "there is no ZIP64 end record", err);
-    if (rc != 0)
-        return rc;
-    if (zip_u32(r + 16) != 0 || zip_u32(r + 20) != 0 || zip_u64(r + 24) != zip_u64(r + 32))
-        return zip_unsupported(in, at, "an archive of several volumes", err);
-    uint64_t size = zip_u64(r + 40);
-    a->entries = zip_u64(r + 32);
-    a->begin = zip_u64(r + 48);
-    a->end = at;
-    return a->begin > at || size != at - a->begin
-               ? zip_corrupt(in, at, "the central directory is not where it should be", err)
-               : 0;
-}
-
-static int end_record(const struct format_input *in, uint64_t at, const unsigned char *r,
-                      struct archive *a, struct error *err)
-{
-    if (zip_u16(r + 4) != zip_u16(r + 6) || zip_u16(r + 8) != zip_u16(r + 10))
-        return zip_unsupported(in, at, "an archive of several volumes", err);
-    uint64_t size = zip_u32(r + 12);
-    *a = (struct archive){.entries = zip_u16(r + 10), .begin = zip_u32(r + 16)};
-    int rc = find_end64(in, at, a, err);
-    if (rc != 0 || a->end != 0)
-        return rc;
-    a->end = at;
-    return a->begin > at || size != at - a->begin
-               ? zip_corrupt(in, at, "the central directory is not where it should be", err)
-               : 0;
-}
-
-/* The end record is the file's last, with a comment that fills the rest. */
-static int find_end(const struct format_input *in, struct archive *a, struct error *err)
-{
-    size_t len = in->size < TAIL_MAX ? (size_t)in->size : TAIL_MAX;
-    _cleanup_free_ unsigned char *tail = xmalloc(len + 1);
-    int rc = read_at(in, in->size - len, tail, len, err);
-    for (size_t back = ZIP_END; rc == 0 && back <= len; back++) {
-        const unsigned char *r = tail + len - back;
-        if (zip_u32(r) == ZIP_SIG_END && zip_u16(r + 20) == back - ZIP_END)
-            return end_record(in, in->size - back, r, a, err);
-    }
-    return rc != 0
-               ? rc
-               : zip_corrupt(in, in->size,
-                             "the file ends without an end record: it is cut short or no zip", err);
+    const struct zip_source source = {
+        .read = read_at, .ctx = (void *)in, .size = in->size, .shard = in->shard};
+    return zip_tail_find(&source, out, err);
 }
 
 /* --- one entry of the directory --------------------------------------------------------------- */
@@ -399,7 +337,7 @@ static int put_entry(struct unzip *z, struct error *err)
 
 static int unzip_all(struct unzip *z, struct error *err)
 {
-    struct archive a = {0};
+    struct zip_tail a = {0};
     int rc = find_end(z->in, &a, err);
     if (rc != 0)
         return rc;

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <sys/uio.h>
 
+#include "common/fault.h"
+#include "common/metrics.h"
 #include "io/file.h"
 
 void gather_init(struct gather *g, const struct catalog *c)
@@ -20,9 +22,16 @@ static void gather_release(struct gather *g)
     g->count = 0;
 }
 
+static void sum_drop(struct gather *g)
+{
+    checksum_free(g->sum);
+    g->sum = NULL;
+}
+
 void gather_done(struct gather *g)
 {
     gather_release(g);
+    sum_drop(g);
 }
 
 /* --- collecting ------------------------------------------------------------------------------- */
@@ -52,7 +61,11 @@ static int file_open(struct gather *g, uint32_t shard, struct gather_file **out,
         return rc;
     g->hints[shard % GATHER_HINTS] = (uint8_t)g->file_count;
     *out = &g->files[g->file_count++];
-    **out = (struct gather_file){.shard = shard, .fd = fd, .at = at, .last = GATHER_RANGES};
+    **out = (struct gather_file){.shard = shard,
+                                 .fd = fd,
+                                 .at = at,
+                                 .last = GATHER_RANGES,
+                                 .object = catalog_shard(g->catalog, shard)->object};
     return 0;
 }
 
@@ -144,15 +157,69 @@ static int run_read(const struct gather *g, unsigned first, size_t got, struct e
     }
     if (rc == 0)
         return 0;
-    uint32_t shard = g->files[g->ranges[first].file].shard;
-    return error_recode(err, rc == E_LENGTH ? E_SHARD_CORRUPT : rc, "read shard '%s'",
-                        catalog_shard(g->catalog, shard)->name);
+    const struct gather_file *f = &g->files[g->ranges[first].file];
+    return error_recode(err, rc == E_LENGTH ? E_SHARD_CORRUPT : rc, "read %s '%s'",
+                        f->object != NULL ? "object" : "shard",
+                        catalog_shard(g->catalog, f->shard)->name);
+}
+
+/* A test's slow or failing disk, of objects. */
+static int batch_fault(const struct gather *g, struct error *err)
+{
+    const struct gather_file *f = g->count > 0 ? &g->files[g->ranges[0].file] : NULL;
+    int errnum = f != NULL && f->object != NULL ? fault_errno("disk.read") : 0;
+    return errnum == 0 ? 0
+                       : error_errno(err, errnum, "read object '%s'",
+                                     catalog_shard(g->catalog, f->shard)->name);
+}
+
+/* --- checksums of objects --------------------------------------------------------------------- */
+
+static int sum_end(struct gather *g, const struct gather_file *f, struct error *err)
+{
+    struct checksum_value found;
+    checksum_final(g->sum, &found);
+    sum_drop(g);
+    if (checksum_equal(&f->object->checksum, &found))
+        return 0;
+    metric_add(metric_get(M_checksum_errors_total, NULL), 1);
+    return error_set(err, E_CHECKSUM,
+                     "object '%s/%s': its bytes do not have the checksum that it was stored with",
+                     catalog_bucket(g->catalog), catalog_shard(g->catalog, f->shard)->name);
+}
+
+/* Records are read one after the other, each from its beginning to its end. */
+static int sum_range(struct gather *g, const struct gather_range *r, struct error *err)
+{
+    const struct gather_file *f = &g->files[r->file];
+    if (f->object == NULL || f->object->checksum.type == CHECKSUM_NONE)
+        return 0;
+    if (r->offset == 0) {
+        sum_drop(g);
+        g->sum = checksum_new(f->object->checksum.type);
+        g->sum_shard = f->shard;
+        g->sum_at = 0;
+    }
+    if (g->sum == NULL || g->sum_shard != f->shard || g->sum_at != r->offset)
+        return error_set(err, E_INTERNAL, "object '%s' is not read in order",
+                         catalog_shard(g->catalog, f->shard)->name);
+    checksum_update(g->sum, r->to, r->length);
+    g->sum_at += r->length;
+    return g->sum_at == catalog_shard(g->catalog, f->shard)->size ? sum_end(g, f, err) : 0;
+}
+
+static int sum_ranges(struct gather *g, struct error *err)
+{
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < g->count; i++)
+        rc = sum_range(g, &g->ranges[i], err);
+    return rc;
 }
 
 int gather_flush(struct gather *g, struct error *err)
 {
     struct iovec v[GATHER_RANGES];
-    int rc = 0;
+    int rc = batch_fault(g, err);
     bool advised = false;
     for (unsigned i = 0; rc == 0 && i < g->count; i++) {
         if (!g->ranges[i].begins)
@@ -168,6 +235,8 @@ int gather_flush(struct gather *g, struct error *err)
         }
         rc = run_read(g, i, got, err);
     }
+    if (rc == 0)
+        rc = sum_ranges(g, err);
     gather_release(g);
     return rc;
 }

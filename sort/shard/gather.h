@@ -6,6 +6,8 @@
  * read at once; at the first run that it does not hold, the kernel is told of all that are left in
  * the batch before the waiting begins, so that a disk sees them together and not one by one.
  *
+ * An object that is no archive is read whole, from its beginning on, and has its checksum then.
+ *
  * A feed walks over the bytes of one record after the other. */
 #pragma once
 
@@ -13,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/checksum.h"
 #include "common/error.h"
 #include "sort/shard/catalog.h"
 
@@ -32,8 +35,9 @@ struct gather_range {
 struct gather_file {
     uint32_t shard;
     int fd;
-    uint64_t at;   /* where in the file the shard's tar begins */
-    uint16_t last; /* range */
+    uint64_t at;                         /* where in the file the shard's tar begins */
+    uint16_t last;                       /* range */
+    const struct catalog_object *object; /* NULL: an archive, whose bytes have no checksum here */
 };
 
 struct gather {
@@ -44,13 +48,17 @@ struct gather {
     unsigned file_count;
     uint8_t hints[GATHER_HINTS]; /* by shard: where in `files` it may be */
     bool probe_unsupported;      /* the file system cannot say what is in the page cache */
+    struct checksum *sum;        /* of the object that is read in several batches; or NULL */
+    uint32_t sum_shard;
+    uint64_t sum_at; /* how many of its bytes are in it */
 };
 
 void gather_init(struct gather *g, const struct catalog *c);
 void gather_done(struct gather *g); /* what was not flushed is not read */
 int gather_add(struct gather *g, uint32_t shard, uint64_t offset, size_t length, void *to,
                struct error *err);
-int gather_flush(struct gather *g, struct error *err); /* all that was added has been read */
+/* All that was added has been read.  E_CHECKSUM of an object, by its name. */
+int gather_flush(struct gather *g, struct error *err);
 
 struct feed {
     const struct catalog *catalog;

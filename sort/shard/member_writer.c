@@ -3,10 +3,13 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 #include "common/mem.h"
 #include "sort/shard/tar_header.h"
+
+enum { FORMAT_EXTENSION_MAX = 40 }; /* a longer one is none */
 
 struct member_writer {
     const struct shard_format_ops *format;
@@ -29,6 +32,25 @@ static const struct sort_env memory_env = {.open_work_file = memory_file};
 bool member_writer_takes(const struct shard_format_ops *format)
 {
     return !format->read_only && format->record == NULL;
+}
+
+#define MEMBER_FORMATS ".tar, .tar.gz, .tar.zst, .tar.lz4 or .zip"
+
+int member_writer_format(const char *extension, const char *name,
+                         const struct shard_format_ops **out, struct error *err)
+{
+    char dotted[FORMAT_EXTENSION_MAX];
+    const char *found = extension == NULL ? format_extension_of(name) : extension;
+    if (found != NULL)
+        snprintf(dotted, sizeof dotted, "%s%s", *found == '.' ? "" : ".", found);
+    *out = found != NULL ? format_of_extension(dotted) : NULL;
+    if (*out != NULL && member_writer_takes(*out))
+        return 0;
+    if (extension != NULL)
+        return error_set(err, E_INVALID, "format '%.32s' cannot be written: it must be %s",
+                         extension, MEMBER_FORMATS);
+    return error_set(err, E_INVALID, "'%.128s' does not end with %s: give the format", name,
+                     MEMBER_FORMATS);
 }
 
 int member_writer_new(const struct shard_format_ops *format, struct sink to,

@@ -20,6 +20,10 @@
 
 struct member_writer;
 
+/* The format whose extension is `extension` ("tar.gz" or ".tar.gz"), or NULL: that of the archive's
+ * name.  E_INVALID: there is none that can be written. */
+int member_writer_format(const char *extension, const char *name,
+                         const struct shard_format_ops **out, struct error *err);
 /* Does the format keep members as they are?  Others are made of records (msgpack, TFRecord). */
 bool member_writer_takes(const struct shard_format_ops *format);
 int member_writer_new(const struct shard_format_ops *format, struct sink to,

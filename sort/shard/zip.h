@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "sort/shard/format.h"
 
 #define ZIP_SIG_LOCAL 0x04034b50U
@@ -48,6 +49,35 @@ static inline uint64_t zip_u64(const unsigned char *at)
  * is outside becomes the nearest.  A date that makes no sense is read as its arithmetic says. */
 uint32_t zip_time_to_dos(int64_t seconds);
 int64_t zip_time_from_dos(uint32_t dos);
+
+/* --- records (zip_records.c) ------------------------------------------------------------------ */
+
+struct zip_entry {
+    const char *name; /* at most UINT16_MAX bytes */
+    size_t name_len;
+    uint64_t offset, size, stored; /* of its first record, of its contents, of these in the file */
+    uint32_t crc, attributes, dos_time;
+    uint16_t flags, method;
+    int64_t mtime;
+};
+
+struct zip_end {
+    uint64_t entries;
+    uint64_t begin, size; /* of the central directory */
+    const char *comment;
+    size_t comment_len;
+};
+
+/* Attributes, times and flags; type: '0' a file, '2' a symbolic link.  The entry has its name. */
+void zip_entry_begin(struct zip_entry *e, char type, uint32_t mode, int64_t mtime);
+/* Each appends one record.  With ZIP_FLAG_DESCRIPTOR sum and sizes stand in the descriptor, behind
+ * the contents; else there is none, and the local record has them. */
+void zip_put_local(struct buf *out, const struct zip_entry *e);
+void zip_put_descriptor(struct buf *out, const struct zip_entry *e);
+void zip_put_central(struct buf *out, const struct zip_entry *e);
+void zip_put_end(struct buf *out, const struct zip_end *end);
+
+/* --- writing (zip_write.c) -------------------------------------------------------------------- */
 
 int zip_encoder_new(const struct format_output *out, void **encoder, struct error *err);
 int zip_encoder_write(void *encoder, const void *tar, size_t len, struct error *err);

@@ -1,10 +1,7 @@
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <zlib.h>
 
 #include "common/mem.h"
-#include "common/utf8.h"
 #include "sort/base/blob.h"
 #include "sort/shard/untar.h"
 #include "sort/shard/zip.h"
@@ -12,53 +9,14 @@
 #define OUT_BYTES 65536
 #define LEVEL 6
 #define DIRECTORY_MEMORY (256 * 1024) /* what is beyond goes to a work file */
-#define WIDE_SIZE 0xff000000U         /* contents from here on might exceed 32 bits when deflated */
-#define VERSION 20
-#define VERSION_64 45
-#define DOS_FIRST 315532800 /* 1980-01-01 */
-#define DOS_LAST 4354819198 /* 2107-12-31 23:59:58 */
-
-uint32_t zip_time_to_dos(int64_t seconds)
-{
-    if (seconds < DOS_FIRST)
-        seconds = DOS_FIRST;
-    if (seconds > DOS_LAST)
-        seconds = DOS_LAST;
-    time_t when = seconds;
-    struct tm t;
-    gmtime_r(&when, &t);
-    uint32_t time = (uint32_t)(t.tm_hour << 11 | t.tm_min << 5 | t.tm_sec / 2);
-    uint32_t date = (uint32_t)((t.tm_year - 80) << 9 | (t.tm_mon + 1) << 5 | t.tm_mday);
-    return date << 16 | time;
-}
-
-int64_t zip_time_from_dos(uint32_t dos)
-{
-    struct tm t = {
-        .tm_year = (int)(dos >> 25) + 80,
-        .tm_mon = (int)(dos >> 21 & 15) - 1,
-        .tm_mday = (int)(dos >> 16 & 31),
-        .tm_hour = (int)(dos >> 11 & 31),
-        .tm_min = (int)(dos >> 5 & 63),
-        .tm_sec = (int)(dos & 31) * 2,
-    };
-    return timegm(&t);
-}
-
-struct entry {
-    struct buf name;
-    uint64_t offset, size, stored;
-    uint32_t crc, attributes, dos_time;
-    uint16_t flags, method;
-    int64_t mtime;
-};
 
 struct zip {
     struct sink sink;
     uint64_t written;
     uint64_t entries;
     struct untar untar;
-    struct entry entry;
+    struct zip_entry entry;
+    struct buf name; /* of it */
     z_stream deflate;
     struct blob *directory;
     struct buf record;
@@ -71,128 +29,33 @@ static int put(struct zip *z, const void *data, size_t len, struct error *err)
     return z->sink.write(z->sink.ctx, data, len, err);
 }
 
-static void add(struct buf *out, uint64_t value, unsigned width)
-{
-    unsigned char bytes[8];
-    for (unsigned i = 0; i < width; i++)
-        bytes[i] = (unsigned char)(value >> (8 * i));
-    buf_append(out, bytes, width);
-}
-
-static bool is_wide(const struct entry *e)
-{
-    return e->size >= WIDE_SIZE;
-}
-
-static bool has_time(const struct entry *e)
-{
-    return e->mtime >= INT32_MIN && e->mtime <= INT32_MAX;
-}
-
-static void add_time(struct buf *out, const struct entry *e)
-{
-    if (!has_time(e))
-        return;
-    add(out, ZIP_EXTRA_TIME, 2);
-    add(out, 5, 2);
-    add(out, 1, 1);
-    add(out, (uint64_t)e->mtime, 4);
-}
-
-static uint64_t clip(uint64_t value)
-{
-    return value < UINT32_MAX ? value : UINT32_MAX;
-}
-
 /* --- entries ---------------------------------------------------------------------------------- */
+
+static int put_record(struct zip *z, struct error *err)
+{
+    return put(z, z->record.data, z->record.len, err);
+}
 
 static int put_local(struct zip *z, struct error *err)
 {
-    const struct entry *e = &z->entry;
-    struct buf *r = &z->record;
-    buf_clear(r);
-    add(r, ZIP_SIG_LOCAL, 4);
-    add(r, is_wide(e) ? VERSION_64 : VERSION, 2);
-    add(r, e->flags, 2);
-    add(r, e->method, 2);
-    add(r, e->dos_time, 4);
-    add(r, 0, 4);
-    add(r, is_wide(e) ? UINT32_MAX : 0, 4);
-    add(r, is_wide(e) ? UINT32_MAX : 0, 4);
-    add(r, e->name.len, 2);
-    add(r, (is_wide(e) ? 20 : 0) + (has_time(e) ? 9 : 0), 2);
-    buf_append(r, e->name.data, e->name.len);
-    if (is_wide(e)) { /* the sizes follow the contents; that they will be wide is said here */
-        add(r, ZIP_EXTRA_64, 2);
-        add(r, 16, 2);
-        add(r, 0, 8);
-        add(r, 0, 8);
-    }
-    add_time(r, e);
-    return put(z, r->data, r->len, err);
+    buf_clear(&z->record);
+    zip_put_local(&z->record, &z->entry);
+    return put_record(z, err);
 }
 
 static int put_descriptor(struct zip *z, struct error *err)
 {
-    const struct entry *e = &z->entry;
-    struct buf *r = &z->record;
-    if ((e->flags & ZIP_FLAG_DESCRIPTOR) == 0)
-        return 0;
-    unsigned width = is_wide(e) ? 8 : 4;
-    buf_clear(r);
-    add(r, ZIP_SIG_DESCRIPTOR, 4);
-    add(r, e->crc, 4);
-    add(r, e->stored, width);
-    add(r, e->size, width);
-    return put(z, r->data, r->len, err);
-}
-
-/* What exceeds 32 bits stands in an extra field, in this order. */
-static unsigned central_extra(const struct entry *e, struct buf *out)
-{
-    const uint64_t fields[] = {e->size, e->stored, e->offset};
-    unsigned wide = 0;
-    for (unsigned i = 0; i < 3; i++)
-        wide += fields[i] >= UINT32_MAX;
-    if (wide > 0 && out != NULL) {
-        add(out, ZIP_EXTRA_64, 2);
-        add(out, 8 * wide, 2);
-        for (unsigned i = 0; i < 3; i++) {
-            if (fields[i] >= UINT32_MAX)
-                add(out, fields[i], 8);
-        }
-    }
-    return wide > 0 ? 4 + 8 * wide : 0;
+    buf_clear(&z->record);
+    zip_put_descriptor(&z->record, &z->entry);
+    return z->record.len > 0 ? put_record(z, err) : 0;
 }
 
 static int keep_central(struct zip *z, struct error *err)
 {
-    const struct entry *e = &z->entry;
-    struct buf *r = &z->record;
-    unsigned extra = central_extra(e, NULL);
-    uint16_t version = extra > 0 || is_wide(e) ? VERSION_64 : VERSION;
-    buf_clear(r);
-    add(r, ZIP_SIG_CENTRAL, 4);
-    add(r, (uint64_t)ZIP_HOST_UNIX << 8 | version, 2);
-    add(r, version, 2);
-    add(r, e->flags, 2);
-    add(r, e->method, 2);
-    add(r, e->dos_time, 4);
-    add(r, e->crc, 4);
-    add(r, clip(e->stored), 4);
-    add(r, clip(e->size), 4);
-    add(r, e->name.len, 2);
-    add(r, extra + (has_time(e) ? 9 : 0), 2);
-    add(r, 0, 2); /* comment */
-    add(r, 0, 2); /* volume */
-    add(r, 0, 2); /* internal attributes */
-    add(r, e->attributes, 4);
-    add(r, clip(e->offset), 4);
-    buf_append(r, e->name.data, e->name.len);
-    central_extra(e, r);
-    add_time(r, e);
+    buf_clear(&z->record);
+    zip_put_central(&z->record, &z->entry);
     z->entries++;
-    return blob_append(z->directory, r->data, r->len, err);
+    return blob_append(z->directory, z->record.data, z->record.len, err);
 }
 
 static int deflate_run(struct zip *z, const void *data, size_t len, int flush, struct error *err)
@@ -244,22 +107,20 @@ static int on_data(void *ctx, const void *data, size_t len, struct error *err)
 static int on_begin(void *ctx, const struct untar_member *m, struct error *err)
 {
     struct zip *z = ctx;
-    struct entry *e = &z->entry;
+    struct zip_entry *e = &z->entry;
     int rc = check_member(m, err);
     if (rc != 0)
         return rc;
     bool is_link = m->type == '2';
-    buf_clear(&e->name);
-    buf_append(&e->name, m->path, m->path_len);
-    e->offset = z->written;
-    e->size = is_link ? m->link_len : m->size;
-    e->stored = e->crc = 0;
-    e->attributes = ((is_link ? S_IFLNK : S_IFREG) | m->mode) << 16;
-    e->dos_time = zip_time_to_dos(m->mtime);
-    e->mtime = m->mtime;
+    buf_clear(&z->name);
+    buf_append(&z->name, m->path, m->path_len);
+    *e = (struct zip_entry){.name = z->name.data,
+                            .name_len = m->path_len,
+                            .offset = z->written,
+                            .size = is_link ? m->link_len : m->size};
+    zip_entry_begin(e, m->type, m->mode, m->mtime);
     e->method = e->size > 0 ? ZIP_DEFLATED : ZIP_STORED;
-    e->flags = (uint16_t)((e->size > 0 ? ZIP_FLAG_DESCRIPTOR : 0) |
-                          (utf8_valid(m->path, m->path_len) ? ZIP_FLAG_UTF8 : 0));
+    e->flags |= e->size > 0 ? ZIP_FLAG_DESCRIPTOR : 0;
     deflateReset(&z->deflate);
     rc = put_local(z, err);
     return rc == 0 && is_link && e->size > 0 ? on_data(z, m->link, m->link_len, err) : rc;
@@ -298,7 +159,7 @@ void zip_encoder_free(void *encoder)
     deflateEnd(&z->deflate);
     blob_free(z->directory);
     untar_done(&z->untar);
-    buf_done(&z->entry.name);
+    buf_done(&z->name);
     buf_done(&z->record);
     free(z);
 }
@@ -323,43 +184,15 @@ static int put_directory(struct zip *z, struct error *err)
     return rc;
 }
 
-static void add_end64(const struct zip *z, struct buf *r, uint64_t begin, uint64_t size)
-{
-    add(r, ZIP_SIG_END64, 4);
-    add(r, ZIP_END64 - 12, 8);
-    add(r, (uint64_t)ZIP_HOST_UNIX << 8 | VERSION_64, 2);
-    add(r, VERSION_64, 2);
-    add(r, 0, 4);
-    add(r, 0, 4);
-    add(r, z->entries, 8);
-    add(r, z->entries, 8);
-    add(r, size, 8);
-    add(r, begin, 8);
-    add(r, ZIP_SIG_LOCATOR64, 4);
-    add(r, 0, 4);
-    add(r, begin + size, 8);
-    add(r, 1, 4);
-}
-
 int zip_encoder_finish(void *encoder, struct error *err)
 {
     struct zip *z = encoder;
     if (!untar_between(&z->untar))
         return error_set(err, E_CORRUPT, "the records end within a member");
-    uint64_t begin = z->written;
-    uint64_t size = blob_size(z->directory);
-    struct buf *r = &z->record;
+    const struct zip_end end = {
+        .entries = z->entries, .begin = z->written, .size = blob_size(z->directory)};
     int rc = put_directory(z, err);
-    buf_clear(r);
-    if (z->entries >= UINT16_MAX || size >= UINT32_MAX || begin >= UINT32_MAX)
-        add_end64(z, r, begin, size);
-    uint64_t entries = z->entries < UINT16_MAX ? z->entries : UINT16_MAX;
-    add(r, ZIP_SIG_END, 4);
-    add(r, 0, 4);
-    add(r, entries, 2);
-    add(r, entries, 2);
-    add(r, clip(size), 4);
-    add(r, clip(begin), 4);
-    add(r, 0, 2); /* comment */
-    return rc != 0 ? rc : put(z, r->data, r->len, err);
+    buf_clear(&z->record);
+    zip_put_end(&z->record, &end);
+    return rc != 0 ? rc : put_record(z, err);
 }

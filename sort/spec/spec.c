@@ -472,6 +472,8 @@ void sort_spec_free(struct sort_spec *s)
     free(s->ekm_bucket);
     free(s->ekm_object);
     free(s->ekm_separator);
+    free(s->member_strip);
+    free(s->member_prepend);
     free(s->description);
     free(s);
 }

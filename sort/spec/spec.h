@@ -73,6 +73,13 @@ struct sort_spec {
     enum sort_policy ekm_missing_key;           /* records that the map says nothing of: abort */
     enum sort_policy duplicated_records;        /* a member name twice in one input shard: abort */
     enum sort_policy duplicated_output_records; /* a record name twice in one output shard: warn */
+    /* The inputs are no archives: each is one record of one member (sort/shard/object_record.h).
+     * Of the job `archive` alone, as what follows; no request of POST /v1/sort has it. */
+    bool plain_objects;
+    char *member_strip;   /* what all names begin with, and members do not; or NULL */
+    char *member_prepend; /* text before the names of members; or NULL */
+    bool member_bare;     /* members have no directories of their objects */
+    bool makes_empty;     /* without any record there is an output of the first name all the same */
 };
 
 #define SORT_SHARDS_MAX (1U << 24) /* input shards of one job */

@@ -1,6 +1,7 @@
 /* What the phases of one task share: who it is, what it may use, how far it has come. */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -16,7 +17,7 @@
 /* Counters that sort_task_status() reads while they grow. */
 struct sort_progress {
     atomic_int phase; /* enum sort_phase */
-    atomic_ullong shards_done, shards_total, records, record_bytes, spilled_bytes;
+    atomic_ullong shards_done, shards_total, shards_missing, records, record_bytes, spilled_bytes;
     atomic_ullong rows_in, rows_out;
     atomic_ullong built, to_build, records_built;
     atomic_ullong bytes_done, bytes_total, bytes_local, bytes_remote;
@@ -62,14 +63,27 @@ struct sort_context {
     struct keymap *map; /* the request's external key map, once it has been read; or NULL */
     struct sort_memory memory;
     uint64_t window_max;            /* of format_input */
+    unsigned formats;               /* of format_input */
     const struct sort_watch *watch; /* or NULL */
     unsigned open_shards;
     unsigned extract_threads;
     unsigned create_threads;
     struct links *links;
+    struct sort_damage *damage;
     struct notes notes;
     struct sort_progress progress;
 };
+
+/* What another target was to get of this one's inputs is damaged.  It only sees its stream cut, and
+ * has all begin again; then this target says why. */
+struct sort_damage {
+    pthread_mutex_t lock;
+    struct error first;
+};
+
+/* Stops the task, too, where `code` tells of damage. */
+void sort_damage_note(const struct sort_context *c, int code, const struct error *why);
+int sort_damage_check(const struct sort_context *c, struct error *err);
 
 /* The node's metrics (sort_records_total, sort_bytes_total) of one phase. */
 void sort_count(const char *phase, uint64_t records, uint64_t bytes);

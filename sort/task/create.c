@@ -190,8 +190,8 @@ static int window_build(struct builder *b, uint64_t left, struct error *err)
         rc = builder_begin_record(b, err);
         if (rc == 0)
             rc = r->source == b->c->self ? add_local(b, r, err) : add_remote(b, r, err);
+        progress_add(&b->c->progress.records_built, rc == 0);
     }
-    progress_add(&b->c->progress.records_built, rc == 0 ? w->count : 0);
     return rc != 0 ? rc : window_end(w, err);
 }
 

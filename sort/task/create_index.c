@@ -1,7 +1,7 @@
 #include "sort/task/create_index.h"
 
 #include "common/fault.h"
-#include "sort/shard/dali.h"
+#include "sort/index/dali.h"
 #include "sort/shard/outline.h"
 
 /* --- any text --------------------------------------------------------------------------------- */

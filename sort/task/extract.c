@@ -10,6 +10,7 @@
 #include "sort/shard/format.h"
 #include "sort/shard/group.h"
 #include "sort/shard/tar.h"
+#include "sort/task/extract_objects.h"
 
 /* Input shards that are not there: the first is named, all are counted. */
 struct missing {
@@ -33,8 +34,10 @@ static void note_missing(struct extract *x, const struct sort_shard_info *info)
 {
     if (x->missing.count++ == 0)
         x->missing.first = xstrdup(info->name);
+    progress_add(&x->c->progress.shards_missing, 1);
     if (x->c->spec->missing_shards == SORT_WARN)
-        notes_add(&x->c->notes, "shard '%s' does not exist", info->name);
+        notes_add(&x->c->notes, "%s '%s' does not exist",
+                  x->c->spec->plain_objects ? "object" : "shard", info->name);
 }
 
 static int check_missing(const struct extract *x, struct error *err)
@@ -61,7 +64,10 @@ static int each_shard(void *arg, const struct sort_shard_info *info, struct erro
     }
     if (catalog_count(x->catalog) == SORT_SHARDS_MAX)
         return error_set(err, E_SPEC, "the request has more than %u input shards", SORT_SHARDS_MAX);
-    catalog_add(x->catalog, info->name, info->place, info->size);
+    if (x->c->spec->plain_objects)
+        catalog_add_object(x->catalog, info);
+    else
+        catalog_add(x->catalog, info->name, info->place, info->size);
     return 0;
 }
 
@@ -364,6 +370,7 @@ static int decode(struct extract *x, struct contents_writer *w, uint32_t shard, 
                                     .size = s->size,
                                     .shard = s->name,
                                     .window_max = x->c->window_max,
+                                    .formats = x->c->formats,
                                     .check = check_stopped,
                                     .check_ctx = &scanning};
     int rc = format_decode(x->c->spec->input_shards, &in, contents_sink(w), err);
@@ -452,6 +459,14 @@ static int scan_fresh(struct extract *x, uint32_t known, bool again, struct erro
     x->fresh = map + known;
     progress_add(&p->redone_inputs, again ? count - known : 0);
     atomic_store(&p->shards_total, count);
+    if (x->c->spec->plain_objects) {
+        const struct extract_objects objects = {.c = x->c,
+                                                .catalog = x->catalog,
+                                                .rows = x->rows,
+                                                .fresh = x->fresh,
+                                                .count = count - known};
+        return extract_objects(&objects, err);
+    }
     return parallel_for("sort-extract", x->c->extract_threads, count - known, scan_shard, x, err);
 }
 

@@ -8,7 +8,7 @@
 #include "sort/rows/place.h"
 #include "sort/shard/record.h"
 #include "sort/rows/repeats.h"
-#include "sort/shard/wids.h"
+#include "sort/index/wids.h"
 
 #define REPEATS_BYTES 48 /* of memory for each name, as the set grows */
 #define WIDS_MEMORY (256 * 1024)
@@ -367,6 +367,9 @@ static int add_rows(struct planner *p, struct row_source rows, struct error *err
         if (rc != 0)
             return rc;
     }
+    bool empty = p->c->spec->makes_empty && p->cut.shards == 0;
+    if (rc == 0 && empty)
+        rc = shard_begin(p, err);
     if (rc == 0 && p->cut.open)
         rc = shard_end(p, err);
     if (rc == 0)

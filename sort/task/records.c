@@ -148,16 +148,21 @@ static int records_fill(struct sort_records *r, unsigned char *out, size_t max, 
     return 0;
 }
 
-ssize_t sort_records_read(struct sort_records *r, void *out, size_t max, struct error *err)
+ssize_t sort_records_read(struct sort_records *r, void *out, size_t max, struct error *caller)
 {
+    struct error own = ERROR_INIT;
+    struct error *err = caller != NULL ? caller : &own;
     int rc = links_check(r->context->links, err);
     size_t filled = 0;
     if (rc == 0)
         rc = records_fill(r, out, max, &filled, err);
     if (rc == 0)
         rc = gather_flush(&r->gather, err);
+    if (rc == 0)
+        return (ssize_t)filled;
     gather_done(&r->gather);
-    return rc != 0 ? rc : (ssize_t)filled;
+    sort_damage_note(r->context, rc, err);
+    return rc;
 }
 
 bool sort_records_wanted(const struct sort_records *r)

@@ -121,6 +121,7 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
                                config->spec->content_type == SORT_CONTENT_STRING,
                   .grouped = config->spec->ekm_file != NULL},
         .window_max = config->window_max,
+        .formats = config->formats,
         .watch = config->watch,
         .open_shards = choose_open_shards(config),
         .extract_threads =
@@ -130,6 +131,8 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
     bool decodes = config->spec->input_shards->decode != NULL;
     c->memory = share_memory(choose_memory(config), c->extract_threads, decodes);
     c->memory.key_map = config->key_map_bytes;
+    c->damage = xcalloc(1, sizeof *c->damage);
+    pthread_mutex_init(&c->damage->lock, NULL);
     notes_init(&c->notes);
     c->links = task_links(c->arrangement);
 }
@@ -139,6 +142,8 @@ static void context_done(struct sort_context *c)
     keymap_free(c->map);
     links_free(c->links);
     notes_done(&c->notes);
+    pthread_mutex_destroy(&c->damage->lock);
+    free(c->damage);
     arrangement_free(c->arrangement);
     free(c->job_id);
 }
@@ -148,6 +153,7 @@ static int extracted_new(struct sort_task *t, struct error *err)
 {
     const struct sort_context *c = &t->c;
     t->catalog = catalog_new(c->env, c->memory.index, c->open_shards);
+    catalog_set_bucket(t->catalog, c->spec->input_bucket);
     if (c->spec->input_shards->decode != NULL)
         t->contents = contents_new(c->env, c->extract_threads, c->memory.contents);
     return rowset_new(c->env, &c->order, c->memory.rows, c->extract_threads, &t->rows, err);
@@ -211,8 +217,9 @@ static void progress_again(struct sort_progress *p)
 static int extract_anew(struct sort_task *t, struct error *err)
 {
     struct sort_progress *p = &t->c.progress;
-    atomic_ullong *const counters[] = {&p->shards_done,  &p->shards_total,  &p->records,
-                                       &p->record_bytes, &p->spilled_bytes, &p->extract_ms};
+    atomic_ullong *const counters[] = {&p->shards_done, &p->shards_total, &p->shards_missing,
+                                       &p->records,     &p->record_bytes, &p->spilled_bytes,
+                                       &p->extract_ms};
     counters_reset(counters, sizeof counters / sizeof *counters);
     keymap_free(steal(t->c.map));
     extracted_free(t);
@@ -426,7 +433,9 @@ static int run_create(struct sort_task *t, struct error *err)
 
 static int run_phases(struct sort_task *t, struct error *err)
 {
-    int rc = run_extract(t, err);
+    int rc = sort_damage_check(&t->c, err);
+    if (rc == 0)
+        rc = run_extract(t, err);
     if (rc == 0)
         rc = start_receiving(t, err);
     if (rc == 0)
@@ -510,19 +519,20 @@ json_t *sort_task_status(const struct sort_task *t)
 {
     const struct sort_progress *p = &t->c.progress;
     json_t *status = json_pack(
-        "{s:s, s:{s:{s:I, s:I}, s:I, s:I, s:I}, s:{s:I, s:I}, s:{s:{s:I, s:I}, s:I, s:{s:I, s:I, "
+        "{s:s, s:{s:{s:I, s:I, s:I}, s:I, s:I, s:I}, s:{s:I, s:I}, s:{s:{s:I, s:I}, s:I, s:{s:I, "
+        "s:I, "
         "s:I, "
         "s:I}}, s:o, s:{s:f, s:f, s:f}}",
         "phase", sort_phase_name(sort_task_phase(t)), "extract", "shards", "done",
-        figure(&p->shards_done), "total", figure(&p->shards_total), "records", figure(&p->records),
-        "bytes", figure(&p->record_bytes), "spilled_bytes", figure(&p->spilled_bytes), "merge",
-        "rows_in", figure(&p->rows_in), "rows_out", figure(&p->rows_out), "create", "shards",
-        "done", figure(&p->built), "total", figure(&p->to_build), "records",
-        figure(&p->records_built), "bytes", "done", figure(&p->bytes_done), "total",
-        figure(&p->bytes_total), "local", figure(&p->bytes_local), "remote",
-        figure(&p->bytes_remote), "warnings", notes_json((struct notes *)&t->c.notes), "seconds",
-        "extract", seconds(&p->extract_ms), "merge", seconds(&p->merge_ms), "create",
-        seconds(&p->create_ms));
+        figure(&p->shards_done), "total", figure(&p->shards_total), "missing",
+        figure(&p->shards_missing), "records", figure(&p->records), "bytes",
+        figure(&p->record_bytes), "spilled_bytes", figure(&p->spilled_bytes), "merge", "rows_in",
+        figure(&p->rows_in), "rows_out", figure(&p->rows_out), "create", "shards", "done",
+        figure(&p->built), "total", figure(&p->to_build), "records", figure(&p->records_built),
+        "bytes", "done", figure(&p->bytes_done), "total", figure(&p->bytes_total), "local",
+        figure(&p->bytes_local), "remote", figure(&p->bytes_remote), "warnings",
+        notes_json((struct notes *)&t->c.notes), "seconds", "extract", seconds(&p->extract_ms),
+        "merge", seconds(&p->merge_ms), "create", seconds(&p->create_ms));
     json_object_set_new(status, "redone",
                         json_pack("{s:I, s:I, s:I}", "inputs", figure(&p->redone_inputs), "shards",
                                   figure(&p->redone_shards), "bytes", figure(&p->redone_bytes)));

@@ -57,6 +57,7 @@ struct sort_task_config {
                                * request may lower it, not below SORT_MEMORY_MIN */
     uint64_t key_map_bytes;   /* limit of an external key map's memory */
     uint64_t window_max;      /* of format_input, for each thread that reads shards */
+    unsigned formats;         /* of format_input */
     unsigned extract_threads; /* what the target allows; the request may lower it */
     unsigned create_threads;
     unsigned open_shards; /* files that are kept open; 0: a share of the process's limit */
@@ -87,7 +88,7 @@ int sort_task_records(struct sort_task *t, const void *request, size_t len,
 enum sort_phase sort_task_phase(const struct sort_task *t);
 const char *sort_phase_name(enum sort_phase p); /* "queued", "extracting", ... */
 /* {"phase",
- *  "extract": {"shards": {"done", "total"}, "records", "bytes", "spilled_bytes"},
+ *  "extract": {"shards": {"done", "total", "missing"}, "records", "bytes", "spilled_bytes"},
  *  "merge": {"rows_in", "rows_out"},
  *  "create": {"shards": {"done", "total"}, "records",
  *             "bytes": {"done", "total", "local", "remote"}},

@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "hrw/hrw.h"
 #include "io/bpipe.h"
+#include "io/file.h"
 #include "io/thread.h"
 #include "sort/local/dirs.h"
 #include "sort/task/records.h"
@@ -113,13 +114,33 @@ struct pinning {
     struct sort_pinned *pinned;
 };
 
+/* What a store knows of an object. */
+static int describe(const struct node *n, struct sort_shard_info *info, struct error *err)
+{
+    const struct sim_config *config = &n->sim->config;
+    _cleanup_free_ char *path = xprintf("%s/%s", config->in_dir, info->name);
+    _cleanup_(buf_done)
+    struct buf bytes = BUF_INIT;
+    int rc = file_read_all(path, SIZE_MAX / 2, &bytes, err);
+    _cleanup_(checksum_freep)
+    struct checksum *sum = checksum_new(CHECKSUM_XXH3);
+    checksum_update(sum, bytes.data, bytes.len);
+    checksum_final(sum, &info->checksum);
+    info->modified_s = SIM_MODIFIED_S;
+    if (config->damaged != NULL && strcmp(config->damaged, info->name) == 0)
+        info->checksum.bytes[0] ^= 1;
+    return rc;
+}
+
 static int pin_one(void *arg, const struct sort_shard_info *info, struct error *err)
 {
     struct pinning *p = arg;
     struct sort_shard_info known = *info;
     known.without = sim_owned_first(p->node, info->name) ? 0 : 1;
     p->pinned->stamp += XXH3_64bits(info->name, strlen(info->name));
-    return p->each(p->arg, &known, err);
+    bool described = p->node->sim->config.spec->plain_objects && !info->missing;
+    int rc = described ? describe(p->node, &known, err) : 0;
+    return rc != 0 ? rc : p->each(p->arg, &known, err);
 }
 
 static int sim_pin(void *ctx, const struct sort_spec *spec,

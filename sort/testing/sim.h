@@ -16,6 +16,8 @@
 #include "common/error.h"
 #include "sort/spec/spec.h"
 
+enum { SIM_MODIFIED_S = 1700000000 }; /* when inputs that are no archives were written */
+
 /* Calls of the environment at which a test can make something happen. */
 enum sim_point {
     SIM_NOWHERE,
@@ -48,6 +50,8 @@ struct sim_config {
     unsigned restarts; /* this target (from 1) loses its memory between attempts; 0: nobody */
     unsigned leaves;   /* the job goes on without this one after the first attempt; 0: nobody */
     bool ask_status;   /* at every call of the env, as a host may be asked at any time */
+    /* Of inputs that are no archives: the checksum of this one is another's; NULL: of none. */
+    const char *damaged;
     struct sim_trip trip;
     /* A stream is cut (E_NET at both ends) after so many bytes; 0: none. */
     enum sim_point cut;  /* SIM_SEND_MERGE, SIM_SEND_ORDERS or SIM_FETCH */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "io/file.h"
 #include "io/reader.h"
 #include "target/format/ec_manifest.h"
 #include "target/node/target.h"
@@ -41,7 +42,8 @@ int archive_source_read(void *ctx, void *out, size_t len, uint64_t offset, struc
     struct archive_source *s = ctx;
     const struct object *o = s->object;
     if (o->attr.slices == NULL)
-        return reader_pread(s->reader, o->fd, out, len, offset, err);
+        return s->reader != NULL ? reader_pread(s->reader, o->fd, out, len, offset, err)
+                                 : file_pread_full(o->fd, out, len, offset, err);
     if (len > o->attr.size || offset > o->attr.size - len)
         return error_set(err, E_LENGTH, "the object ends before");
     bool has = offset >= s->at && offset + len <= s->at + s->piece.len;

@@ -20,7 +20,7 @@ struct archive_source {
     struct target *target;
     uint64_t bucket_id;
     const struct object *object; /* open, with the size that users see */
-    struct reader *reader;       /* of its disk */
+    struct reader *reader;       /* of its disk; NULL: this thread reads alone */
     /* Asked now and then, also where nothing comes out for long; what it returns, other than 0,
      * ends the reading. */
     int (*go_on)(void *ctx, struct error *err);

@@ -111,9 +111,10 @@ static void fetch_ahead(struct batch *b, enum batch_look look, size_t turn)
             batch_fetch_begin(b->batches->target, &b->spec.entries[b->next], look, b->request_id);
 }
 
+/* A bucket that does not exist is no sample that was lost, but a name that is wrong. */
 static bool is_missing(int code)
 {
-    return code == E_OBJECT_NOT_FOUND || code == E_MEMBER_NOT_FOUND || code == E_BUCKET_NOT_FOUND;
+    return code == E_OBJECT_NOT_FOUND || code == E_MEMBER_NOT_FOUND;
 }
 
 static int put_bytes(struct batch *b, struct batch_fetch *f, uint64_t size, struct error *err)

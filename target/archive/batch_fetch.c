@@ -25,13 +25,15 @@ struct batch_fetch {
     uint64_t read, size; /* of the entry's bytes */
     bool known;          /* size and tag are */
     char etag[ETAG_MAX];
-    struct bpipe *pipe; /* NULL: no call is under way */
+    struct checksum_value checksum; /* of the whole object; of type none: not known */
+    struct bpipe *pipe;             /* NULL: no call is under way */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* what follows */
     bool has_head, ended;
     int status, code;
     int64_t length, modified_s;
     char head_etag[ETAG_MAX];
+    struct checksum_value head_checksum;
     struct error err;
 };
 
@@ -40,6 +42,17 @@ struct batch_fetch {
 static void keep_text(char *out, size_t size, const char *text)
 {
     snprintf(out, size, "%s", text != NULL ? text : "");
+}
+
+static void keep_checksum(struct batch_fetch *f, const struct http_head *head)
+{
+    const char *name = head->header(head, "Dfc-Checksum-Type");
+    const char *value = head->header(head, "Dfc-Checksum-Value");
+    enum checksum_type type;
+    f->head_checksum = (struct checksum_value){.type = CHECKSUM_NONE};
+    if (name != NULL && value != NULL && checksum_from_name(name, &type, NULL) == 0 &&
+        checksum_parse(type, value, &f->head_checksum, NULL) != 0)
+        f->head_checksum.type = CHECKSUM_NONE;
 }
 
 static void on_head(void *arg, const struct http_head *head)
@@ -51,6 +64,7 @@ static void on_head(void *arg, const struct http_head *head)
     f->status = head->status;
     f->length = head->content_length;
     keep_text(f->head_etag, sizeof f->head_etag, head->header(head, "ETag"));
+    keep_checksum(f, head);
     if (modified == NULL || clock_parse_http(modified, &f->modified_s) != 0)
         f->modified_s = 0;
     pthread_cond_signal(&f->changed);
@@ -193,6 +207,7 @@ static int check_head(struct batch_fetch *f, struct error *err)
     if (!f->known) {
         f->size = (uint64_t)f->length;
         keep_text(f->etag, sizeof f->etag, f->head_etag);
+        f->checksum = f->head_checksum;
         f->known = true;
     }
     return 0;
@@ -270,6 +285,18 @@ int batch_fetch_head(struct batch_fetch *f, struct job_stop *stop, uint64_t *siz
     *size = f->size;
     *modified_s = f->modified_s;
     return code;
+}
+
+void batch_fetch_checksum(const struct batch_fetch *f, struct checksum_value *out)
+{
+    *out = f->checksum;
+    if (f->entry->ranged || f->entry->member != NULL)
+        out->type = CHECKSUM_NONE;
+}
+
+const char *batch_fetch_etag(const struct batch_fetch *f)
+{
+    return f->etag;
 }
 
 ssize_t batch_fetch_read(struct batch_fetch *f, struct job_stop *stop, void *out, size_t len,

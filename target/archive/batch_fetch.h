@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/checksum.h"
 #include "common/error.h"
 
 struct batch_entry;
@@ -37,6 +38,10 @@ struct batch_fetch *batch_fetch_begin(struct target *t, const struct batch_entry
                                       enum batch_look look, const char *request_id);
 int batch_fetch_head(struct batch_fetch *f, struct job_stop *stop, uint64_t *size,
                      int64_t *modified_s, struct error *err);
+/* Of a whole object, after its head: what its bytes must have.  CHECKSUM_NONE: it is not known. */
+void batch_fetch_checksum(const struct batch_fetch *f, struct checksum_value *out);
+/* After its head, but not with BATCH_LOOK: the entity tag of the object. */
+const char *batch_fetch_etag(const struct batch_fetch *f);
 /* > 0: bytes; an error's code.  Not asked for beyond the size. */
 ssize_t batch_fetch_read(struct batch_fetch *f, struct job_stop *stop, void *out, size_t len,
                          struct error *err);

@@ -70,13 +70,8 @@ static int parse_format(json_t *doc, const struct shard_format_ops **out, struct
     int code = json_get_str(doc, "", "format", &extension, err);
     if (code != 0)
         return code;
-    *out = format_of_extension(extension);
-    if (*out != NULL && member_writer_takes(*out))
-        return 0;
-    return error_set(err, E_INVALID,
-                     "field 'format' is '%.32s': it must be the extension of a tar or a zip that "
-                     "can be written (.tar, .tar.gz, .tar.zst, .tar.lz4, .zip)",
-                     extension);
+    code = member_writer_format(extension, "", out, err);
+    return code != 0 ? error_wrap(err, "field 'format'") : 0;
 }
 
 /* How the reply looks. */

@@ -9,7 +9,10 @@
 #include "net/http/pipe.h"
 #include "target/archive/archives.h"
 #include "target/archive/member_list.h"
+#include "target/archive/member_match.h"
 #include "target/archive/member_table.h"
+#include "target/archive/member_tar.h"
+#include "target/archive/member_unpack.h"
 #include "target/archive/unpackers.h"
 #include "target/node/call.h"
 #include "target/node/read_count.h"
@@ -22,19 +25,32 @@ enum { TRIES_MAX = 8 }; /* of an archive that is overwritten whenever its index 
 
 /* --- what is asked for ------------------------------------------------------------------------ */
 
+static bool wants_tar(const struct object_call *call)
+{
+    const char *members = http_query(call->req, "members");
+    return members != NULL && strcmp(members, "tar") == 0;
+}
+
 static int check_query(const struct object_call *call, struct error *err)
 {
     const struct http_request *req = call->req;
     const char *member = http_query(req, "member"), *members = http_query(req, "members");
     bool ranged = http_query(req, "offset") != NULL || http_query(req, "length") != NULL;
     bool paged = http_query(req, "after") != NULL || http_query(req, "limit") != NULL;
-    if (members != NULL && strcmp(members, "list") != 0)
-        return error_set(err, E_INVALID, "parameter 'members' is '%s': it must be 'list'", members);
+    if (members != NULL && strcmp(members, "list") != 0 && strcmp(members, "tar") != 0)
+        return error_set(err, E_INVALID, "parameter 'members' is '%s': it must be 'list' or 'tar'",
+                         members);
+    if (!wants_tar(call) && (http_query(req, "match") != NULL || http_query(req, "mode") != NULL))
+        return error_set(err, E_INVALID, "parameters 'match' and 'mode' need members=tar");
+    if (wants_tar(call) && (paged || http_method(req) != HTTP_GET))
+        return error_set(err, E_INVALID, "members=tar is of GET, without after and limit");
     if (member != NULL && *member == '\0')
         return error_set(err, E_INVALID, "parameter 'member' is empty: it must name a member");
     if (member != NULL && (members != NULL || paged))
         return error_set(err, E_INVALID,
                          "parameter 'member' cannot be combined with members, after or limit");
+    if (http_query(req, "digest") != NULL)
+        return error_set(err, E_INVALID, "parameter 'digest' is of whole objects, not of members");
     if (ranged)
         return error_set(err, E_INVALID,
                          "parameters 'offset' and 'length' are of whole objects: send the header "
@@ -174,6 +190,10 @@ static void reply_member(struct object_call *call, const struct object *o,
 {
     struct error err = ERROR_INIT;
     struct read_range range;
+    if (call->read.packed && member_unpack_check_size(o->attr.size, m->size, &err) != 0) {
+        fail(call, o, &err);
+        return;
+    }
     if (pick_range(call, &o->attr, m->size, &range, &err) != 0) {
         put_content_range(call->req, NULL, m->size);
         fail(call, o, &err);
@@ -195,6 +215,18 @@ static void reply_member(struct object_call *call, const struct object *o,
     http_reply_file(call->req, range.status, o->fd, range.offset, range.length, steal(*reader));
 }
 
+static void reply_tar(struct object_call *call, const struct object *o, struct shard *shard,
+                      struct reader *reader)
+{
+    struct error err = ERROR_INIT;
+    struct member_match *match;
+    const char *text = http_query(call->req, "match"), *mode = http_query(call->req, "mode");
+    if (member_match_new(mode != NULL ? mode : "", text != NULL ? text : "", &match, &err) != 0)
+        fail(call, o, &err);
+    else
+        member_tar_reply(call->target->unpackers, call, o, reader, shard, match, put_headers);
+}
+
 static void reply(struct object_call *call, const struct object *o, struct shard *shard,
                   struct reader **reader)
 {
@@ -202,7 +234,9 @@ static void reply(struct object_call *call, const struct object *o, struct shard
     struct error err = ERROR_INIT;
     struct member_place place;
     call->read.packed = member_table_packed(t);
-    if (http_query(call->req, "members") != NULL)
+    if (wants_tar(call))
+        reply_tar(call, o, shard, *reader);
+    else if (http_query(call->req, "members") != NULL)
         reply_list(call, o, t);
     else if (find_member(call, t, &place, &err) != 0)
         fail(call, o, &err);
@@ -246,14 +280,15 @@ static void made(void *arg, struct shard *s, const struct error *why)
     log_set_request(NULL);
 }
 
-static struct shard *kept_shard(const struct object_call *call, const struct object *o)
+/* Or NULL.  The call is at its reply, and lets it go: a client may take hours for the bytes. */
+static struct shard *take_kept(struct object_call *call, const struct object *o)
 {
     const struct shard_key key = {.bucket_id = call->bucket->id,
                                   .name = o->attr.name,
                                   .version = o->attr.version,
                                   .size = o->attr.size};
     struct shard *s = call->read.shard;
-    return s != NULL && shard_is(s, &key) ? shard_ref(s) : NULL;
+    return s != NULL && shard_is(s, &key) ? steal(call->read.shard) : NULL;
 }
 
 void member_read_reply(struct object_call *call, const struct object *o, struct reader **reader)
@@ -269,10 +304,11 @@ void member_read_reply(struct object_call *call, const struct object *o, struct 
         object_call_fail(call, "member of", &err);
         return;
     }
-    struct shard *shard = kept_shard(call, o);
+    struct shard *shard = take_kept(call, o);
     if (shard == NULL &&
         !archives_find(call->target->archives, call->bucket->id, o, *reader, made, call, &shard))
         return;
+    shard_unref(steal(call->read.shard)); /* of another version */
     reply(call, o, shard, reader);
     shard_unref(shard);
 }

@@ -1,10 +1,25 @@
 #include "target/archive/member_scan.h"
 
+#include "common/mem.h"
+#include "sort/archive/unarchiver_formats.h"
 #include "sort/shard/tar.h"
 #include "sort/shard/tar_header.h"
 #include "target/archive/archive_source.h"
 #include "target/archive/member_table.h"
 #include "target/archive/member_unpack.h"
+
+/* An ISO 9660 image begins with zeros, as a tar without members does. */
+static int find_image(struct archive_source *s, bool *plain, struct error *err)
+{
+    *plain = true;
+    if (s->object->attr.size < UNARCHIVER_ISO9660_BYTES)
+        return 0;
+    _cleanup_free_ unsigned char *head = xmalloc(UNARCHIVER_ISO9660_BYTES);
+    int code = archive_source_read(s, head, UNARCHIVER_ISO9660_BYTES, 0, err);
+    if (code == 0)
+        *plain = !unarchiver_is_iso9660(head, UNARCHIVER_ISO9660_BYTES);
+    return code;
+}
 
 /* What it is, its first block says. */
 static int find_kind(struct archive_source *s, bool *plain, struct error *err)
@@ -15,8 +30,10 @@ static int find_kind(struct archive_source *s, bool *plain, struct error *err)
     if (s->object->attr.size < TAR_BLOCK)
         return 0;
     int code = archive_source_read(s, block, sizeof block, 0, err);
+    if (code == 0 && tar_header_is_zero(block))
+        return find_image(s, plain, err);
     if (code == 0)
-        *plain = tar_header_is_zero(block) || tar_header_parse(block, &header) == NULL;
+        *plain = tar_header_parse(block, &header) == NULL;
     return code;
 }
 

@@ -39,6 +39,16 @@ struct unpack_job {
     char *request_id; /* the request may end before its bytes are given */
 };
 
+int unpackers_submit(struct unpackers *u, void (*fn)(void *arg), void *arg, struct error *err)
+{
+    return pool_submit(u->pool, fn, arg, err);
+}
+
+bool unpackers_are_stopping(const struct unpackers *u)
+{
+    return atomic_load(&u->stops);
+}
+
 static void job_free(struct unpack_job *j)
 {
     close(j->object.fd);
@@ -51,7 +61,7 @@ static void job_free(struct unpack_job *j)
 static int go_on(void *ctx, struct error *err)
 {
     struct unpack_job *j = ctx;
-    if (atomic_load(&j->unpackers->stops))
+    if (unpackers_are_stopping(j->unpackers))
         return error_set(err, E_NOT_READY, "the target stops");
     return bpipe_check(j->pipe, err);
 }
@@ -119,7 +129,7 @@ void unpackers_reply(struct unpackers *u, struct object_call *call, const struct
         .turn = m->offset, .offset = range->offset, .length = range->length, .size = m->size};
     object_clone(o, &j->object);
     j->object.fd = o->fd;
-    if (pool_submit(u->pool, unpack, j, &err) == 0)
+    if (unpackers_submit(u, unpack, j, &err) == 0)
         return;
     object_call_fail(call, "member of", &err);
     job_free(j);

@@ -164,12 +164,12 @@ static void fail_waiter(struct fetch *f, struct object_call *call)
         object_call_fail(call, "get", &err);
 }
 
-/* Members are read of what is here alone. */
+/* Members and digests are made of what is here alone. */
 static void fail_for_room(struct object_call *call)
 {
     struct error err;
-    error_set(&err, E_NO_SPACE, "no room to bring the archive here from the backend");
-    object_call_fail(call, "member of", &err);
+    error_set(&err, E_NO_SPACE, "no room to bring the object here from the backend");
+    object_call_fail(call, "get", &err);
 }
 
 static void serve_waiter(struct fetch *f, struct object_call *call, enum fetch_state state)
@@ -181,7 +181,7 @@ static void serve_waiter(struct fetch *f, struct object_call *call, enum fetch_s
     } else if (state == FETCH_WHOLE) {
         call->read.validated = true; /* just now */
         call->serve(call);
-    } else if (state == FETCH_NO_ROOM && object_call_wants_members(call)) {
+    } else if (state == FETCH_NO_ROOM && object_call_wants_made(call)) {
         fail_for_room(call);
     } else if (state == FETCH_NO_ROOM) {
         cold_pass(f->cold, call);

@@ -43,7 +43,7 @@ void cold_serve(struct object_call *call)
     bool head = http_method(call->req) == HTTP_HEAD, ranged = false;
     char range[COLD_RANGE_MAX];
     struct error err = ERROR_INIT;
-    if (object_call_wants_members(call))
+    if (object_call_wants_made(call))
         fetch_join(c, call, call, true);
     else if (!head && cold_pick_range(call, &ranged, range, &err) != 0)
         object_call_fail(call, "get", &err);

@@ -1,5 +1,5 @@
 /* A page of names from the backend of a bucket, for a proxy that merges it with what is cached
- * (proxy/http/list_merge.h).
+ * (proxy/list/merge.h).
  *
  * One target asks for all (the proxy chooses it by the bucket): the backend has one order of names,
  * and whoever asks it gets the same pages.  Nothing is kept between pages: the next one begins

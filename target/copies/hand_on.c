@@ -157,6 +157,8 @@ static int send_to(struct handing *x, const char *url, const char *const *lines)
                              .to_public = true,
                              .once = true,
                              .on_head = keep_given,
+                             /* the leader copies the archive before it replies */
+                             .stall_timeout_ms = x->call->put.appends ? HTTP_NO_STALL_TIMEOUT : 0,
                              .request_id = http_request_id(x->call->req)};
     struct error ours = ERROR_INIT;
     if (x->h.size > 0) {

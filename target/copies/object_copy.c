@@ -351,6 +351,21 @@ static int take_into_put(void *ctx, const void *data, size_t len, struct error *
     return code != 0 ? code : object_put_write(v->put, data, len, err);
 }
 
+static int go_on(void *ctx, struct error *err)
+{
+    return check_stopped(ctx, err);
+}
+
+/* By the file system, if its files can share bytes. */
+static int clone_into_put(const struct storing *v, const struct from *from, bool *cloned,
+                          struct error *err)
+{
+    *cloned = false;
+    if (from->object->attr.slices != NULL || from->attr.size == 0)
+        return 0;
+    return object_put_clone(v->put, from->object->fd, go_on, v->copier, cloned, err);
+}
+
 static void carry_meta(const struct attr *a, bool leaves_backend, struct buf *out)
 {
     size_t pos = 0;
@@ -370,10 +385,13 @@ static int store_here(struct object_copier *c, const struct from *from,
                       const struct object_put_spec *spec, struct error *err)
 {
     struct storing v = {.copier = c};
+    bool cloned = false;
     int code = object_put_begin(c->target->store, spec, &v.put, err);
     if (code != 0)
         return code;
-    code = each_piece(c, from, take_into_put, &v, err);
+    code = clone_into_put(&v, from, &cloned, err);
+    if (code == 0 && !cloned)
+        code = each_piece(c, from, take_into_put, &v, err);
     if (code != 0) {
         object_put_abort(v.put);
         return code;
@@ -415,8 +433,11 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
         code = earlier_ask_wait(c->target, s, b, copy->name, &earlier, err);
     if (code != 0)
         return code;
-    struct copy_rule rule = {
-        .size = a->size, .checksum = a->checksum, .term = copy->term, .version = copy->version};
+    struct copy_rule rule = {.size = a->size,
+                             .checksum = a->checksum,
+                             .term = copy->term,
+                             .version = copy->version,
+                             .write_once = b->props.write_once};
     const struct object_put_spec spec = {
         .bucket_id = b->id,
         .name = copy->name,

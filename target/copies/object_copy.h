@@ -4,7 +4,8 @@
  * along. What is in slices is read from them (object_bytes.h), and is cut anew where the new name's
  * bucket does so.
  *
- *   owner is this target:    a put of the store
+ *   owner is this target:    a put of the store, which shares the original's bytes where the file
+ *                            system can (XFS, btrfs)
  *   another:                 PUT /v1/objects/{bucket}/{object} at its data listener, with
  *                              Dfc-Copy: <term>.<version>   the rule (copy_rule.h), or
  *                              Dfc-Copy: durable            on the disk before the reply, always
@@ -13,6 +14,8 @@
  *                              Dfc-Copy: hollow             the same without its bytes (hollow.h)
  *                              Dfc-Copy: stage              bytes not visible yet (staged.h)
  *                              Dfc-Copy: upload             a client's, which came in parts
+ *                              Dfc-Copy: made               of no other object (object_make.h)
+ *                              Dfc-Copy: ring               a head (target/ring/keep.h)
  *
  * The owner of a bucket with several copies is the one that acts (cluster/placement/owners.h); it
  * gets its copy by a call, too, where it is this target.
@@ -36,6 +39,8 @@
 #define OBJECT_COPY_HOLLOW "hollow" /* a move without its bytes (hollow.h) */
 #define OBJECT_COPY_STAGE "stage"   /* with Dfc-Stage */
 #define OBJECT_COPY_UPLOAD "upload" /* the end of an upload in parts (uploads/complete.h) */
+#define OBJECT_COPY_MADE "made"     /* an object that a job makes (object_make.h) */
+#define OBJECT_COPY_RING "ring"     /* a ring's head, by its keeper */
 #define OBJECT_STAGE_HEADER "Dfc-Stage"
 /* With it: the leader computes ATTR_MD5, and so does the other owner. */
 #define OBJECT_STAGE_MD5_HEADER "Dfc-Stage-Md5"

@@ -20,6 +20,7 @@
 #include "target/node/reply.h"
 #include "target/archive/member_read.h"
 #include "target/http/ais_headers.h"
+#include "target/http/object_digest.h"
 #include "target/node/call.h"
 #include "target/copies/copies.h"
 #include "target/cold/fresh.h"
@@ -352,6 +353,10 @@ static int reply_object(struct object_call *call, const struct object *o, struct
         member_read_reply(call, o, reader);
         return 0;
     }
+    if (object_digest_is_wanted(call)) {
+        object_digest_reply(call, o, *reader);
+        return 0;
+    }
     object_call_etag(call, a, etag);
     struct error err = ERROR_INIT;
     struct read_range range;
@@ -456,7 +461,7 @@ static void serve_here(struct object_call *call)
     }
     if (code == 0)
         code = check_wanted(call, &o, &err);
-    if (code == 0 && (!call->read.holder || object_call_wants_members(call)))
+    if (code == 0 && (!call->read.holder || object_call_wants_made(call)))
         code = show(&o, &err);
     if (code == 0 && !is_validated_first(call, &o))
         code = reply_object(call, &o, &reader);
@@ -490,9 +495,23 @@ static void put_sandbox(struct http_request *req)
     http_reply_constant(req, "Content-Security-Policy", "sandbox; default-src 'none'");
 }
 
+/* All bytes are read before its reply. */
+static bool is_digesting(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+static void be_patient(struct http_request *req)
+{
+    if (http_query(req, "digest") != NULL)
+        http_be_patient(req, is_digesting, NULL);
+}
+
 void object_read_begin(struct http_request *req)
 {
     const struct target *t = http_user(req);
+    be_patient(req);
     if (t->params.object_sandbox)
         put_sandbox(req);
     object_call_run(req, object_read_serve);
@@ -506,6 +525,7 @@ void object_peer_read_begin(struct http_request *req)
 void object_hold_begin(struct http_request *req)
 {
     struct object_call *call = object_call_new(req);
+    be_patient(req);
     call->read.holder = true;
     object_call_start(call, object_read_serve);
 }

@@ -68,7 +68,11 @@ static void rename_run(void *arg)
 static void serve_rename(struct object_call *call)
 {
     struct error err = ERROR_INIT;
-    int code = bucket_refuse_write(call->bucket, "rename", &err);
+    int code = bucket_refuse_ring(call->bucket, "rename", &err);
+    if (code == 0)
+        code = bucket_refuse_write(call->bucket, "rename", &err);
+    if (code == 0)
+        code = bucket_refuse_removal(call->bucket, "rename", &err);
     if (code == 0)
         code = renames_enter(call->target->renames, call->bucket->id, call->name, rename_run, call,
                              &err);

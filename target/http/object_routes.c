@@ -83,7 +83,9 @@ static void serve_delete(struct object_call *call)
     struct error err = ERROR_INIT;
     call->condition = (struct object_condition){.check = check_conditions, .ctx = call};
     call->done = deleted;
-    if (bucket_refuse_write(call->bucket, "DELETE", &err) != 0)
+    if (bucket_refuse_ring(call->bucket, "DELETE", &err) != 0 ||
+        bucket_refuse_write(call->bucket, "DELETE", &err) != 0 ||
+        bucket_refuse_removal(call->bucket, "DELETE", &err) != 0)
         object_call_fail(call, "delete", &err);
     else if (earlier_must_be_asked(call, false))
         earlier_ask(call->target, call->state, call->bucket, call->name, false, delete_asked, call);
@@ -123,12 +125,19 @@ static void list_begin(struct http_request *req)
     {                     \
         "length", "bytes" \
     }
-#define OBJECT_MEMBERS                                                                  \
-    {"member", "name of a member: of the archive that the object is, this file alone"}, \
-        {"members", "list: a page of the archive's members, as JSON"},                  \
-        {"after", "with members: those behind this name"},                              \
-    {                                                                                   \
-        "limit", "with members: at most so many, 1 to 10000; default 1000"              \
+#define OBJECT_MEMBERS                                                                            \
+    {"member", "name of a member: of the archive that the object is, this file alone"},           \
+        {"members", "list: a page of the archive's members, as JSON; tar: those that match"},     \
+        {"match", "with tar: a text of 1 to 1024 bytes, which names are compared with"},          \
+        {"mode", "with tar: prefix, suffix, substr, wdskey (the name up to the first dot of its " \
+                 "last part) or regexp (of PCRE2)"},                                              \
+        {"after", "with members: those behind this name"},                                        \
+    {                                                                                             \
+        "limit", "with members: at most so many, 1 to 10000; default 1000"                        \
+    }
+#define OBJECT_DIGEST                                                                          \
+    {                                                                                          \
+        "digest", "xxh3, crc32c, md5 or sha256: in place of the bytes their checksum, as JSON" \
     }
 #define FROM_PROXY                                                                  \
     {"dfcb", "the bucket's id, from a proxy's redirect"},                           \
@@ -145,8 +154,20 @@ static void list_begin(struct http_request *req)
     {                                                                             \
         "props", "not looked at: from the SDK"                                    \
     }
+#define PUT_MEMBERS                                                                        \
+    {"member",                                                                             \
+     "name of a member: the body is put into the archive that the object is, as its last " \
+     "member"},                                                                            \
+        {"members", "tar: the body is a tar; its members are put into the archive"},       \
+        {"overwrite",                                                                      \
+         "true: a member of a name that is there takes its place; else member_exists"},    \
+    {                                                                                      \
+        "create", "false: object_not_found if there is no archive"                         \
+    }
 #define MEMBER_ERRORS \
     "; not_an_archive member_not_found member_unreadable archive_damaged archive_limit"
+#define APPEND_ERRORS \
+    "; member_exists not_an_archive member_unreadable archive_damaged archive_limit corrupt"
 #define ADMISSION                                                                                 \
     "invalid_name bucket_not_found stale_map not_ready node_unreachable; 307 to the owner where " \
     "it is another target"
@@ -159,8 +180,8 @@ const struct http_route object_routes[] = {
      .right = RIGHT_WRITE,
      .any_type = true,
      .begin = object_write_begin,
-     .summary = "Stores an object.",
-     .query = HTTP_PARAMETERS({"provider", "ais: from AIStore's SDK"}, FROM_PROXY),
+     .summary = "Stores an object, or puts members into the archive that it is.",
+     .query = HTTP_PARAMETERS(PUT_MEMBERS, {"provider", "ais: from AIStore's SDK"}, FROM_PROXY),
      .body =
          "the bytes; `Content-Type`, `Dfc-Sum`, `Dfc-Tags`, `Dfc-Checksum-Type` with "
          "`Dfc-Checksum-Value`, or `Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`; "
@@ -170,7 +191,7 @@ const struct http_route object_routes[] = {
          "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`; `ETag`, "
          "`Last-Modified`, `Dfc-Sum`, `Dfc-Md5` (buckets with etag md5)",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
-                         "no_space quota_exceeded"},
+                         "write_once is_a_ring no_space quota_exceeded" APPEND_ERRORS},
     {.name = "object_copy",
      .method = HTTP_PUT,
      .pattern = OBJECT_PATTERN,
@@ -198,7 +219,7 @@ const struct http_route object_routes[] = {
      .right = RIGHT_NODE,
      .begin = object_hold_begin,
      .summary = "Reads an object that this target has, whether it owns it or not.",
-     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, FROM_PROXY),
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, OBJECT_DIGEST, FROM_PROXY),
      .body = "",
      .reply = "as of GET",
      .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed "
@@ -244,7 +265,7 @@ const struct http_route object_routes[] = {
      .right = RIGHT_READ,
      .begin = object_read_begin,
      .summary = "Reads an object, a range of it, or members of the archive that it is.",
-     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, FROM_SDK, FROM_PROXY),
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, OBJECT_MEMBERS, OBJECT_DIGEST, FROM_SDK, FROM_PROXY),
      .body = "",
      .reply = "200 or 206 with the bytes; `ETag`, `Last-Modified`, `Dfc-Version`, "
               "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Md5` (buckets with etag md5; "
@@ -252,7 +273,7 @@ const struct http_route object_routes[] = {
               "`Dfc-Parts`, `Dfc-Part-Sums`; 304. Of a member "
               "`Dfc-Archive`, and no checksum; of members `{\"version\", \"count\", "
               "\"members\": [{\"name\", \"type\", \"size\", \"offset\", \"modified\"}], "
-              "\"truncated\"}`",
+              "\"truncated\"}`; with `digest` the reply of a PUT",
      .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed "
                          "corrupt" MEMBER_ERRORS},
     {.name = "object_head",
@@ -276,7 +297,7 @@ const struct http_route object_routes[] = {
      .query = HTTP_PARAMETERS(FROM_PROXY),
      .body = "",
      .reply = "204",
-     .errors = ADMISSION "; object_not_found precondition_failed"},
+     .errors = ADMISSION "; object_not_found precondition_failed write_once is_a_ring"},
     {.name = "object_rename",
      .method = HTTP_POST,
      .pattern = OBJECT_PATTERN,
@@ -289,8 +310,9 @@ const struct http_route object_routes[] = {
          "`{\"action\": \"rename\", \"name\": new name}`; `If-Match` and the other conditions are "
          "asked of the old name",
      .reply = "204; an object that had the new name is replaced",
-     .errors = ADMISSION "; object_not_found object_reserved precondition_failed invalid_argument "
-                         "no_space network_error"},
+     .errors = ADMISSION
+     "; object_not_found object_reserved precondition_failed write_once is_a_ring invalid_argument "
+     "no_space network_error"},
     {.name = "object_copy_from",
      .method = HTTP_POST,
      .pattern = OBJECT_PATTERN,

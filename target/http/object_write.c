@@ -17,9 +17,11 @@
 #include <assert.h>
 #include <pthread.h>
 
+#include "ais/dialect.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "target/node/call.h"
+#include "target/copies/object_copy.h"
 #include "target/copies/earlier_owners.h"
 #include "target/format/ec_manifest.h"
 #include "target/node/reply.h"
@@ -322,13 +324,34 @@ static struct upload *upload_new(struct object_call *call, enum upload_state sta
     return u;
 }
 
+/* Another target has put a client's upload together, and says so. */
+static bool is_in_parts(const struct http_request *req, enum put_kind kind)
+{
+    const char *copy = http_header(req, OBJECT_COPY_HEADER);
+    return kind == PUT_CLIENT && http_listener(req) == NET_DATA && copy != NULL &&
+           strcmp(copy, OBJECT_COPY_UPLOAD) == 0;
+}
+
+/* The archive is copied between the body's end and the reply. */
+static bool is_appending(void *arg)
+{
+    struct upload *u = arg;
+    pthread_mutex_lock(&u->lock);
+    bool ended = u->body_ended;
+    pthread_mutex_unlock(&u->lock);
+    return ended;
+}
+
 static void write_begin(struct http_request *req, enum put_kind kind)
 {
     static const struct http_body_ops ops = {.data = body_data, .end = body_end, .cut = body_cut};
     struct object_call *call = object_call_new(req);
     struct write_parts parts = {.put = NULL};
+    if (ais_speaks(req))
+        http_set_error_form(req, &ais_error_form);
     call->put.kind = kind;
-    call->put.in_parts = kind == PUT_CLIENT && http_listener(req) == NET_DATA;
+    call->put.in_parts = is_in_parts(req, kind);
+    call->put.appends = kind == PUT_CLIENT && object_call_wants_members(call);
     call->done = stored;
     enum admit_verdict verdict = object_call_admit(call);
     bool waits =
@@ -336,6 +359,8 @@ static void write_begin(struct http_request *req, enum put_kind kind)
     if (!waits && (verdict != ADMIT_SERVE || !upload_start(call, &parts)))
         return;
     struct upload *u = upload_new(call, waits ? UPLOAD_WAITING : UPLOAD_STORING, &parts);
+    if (call->put.appends)
+        http_be_patient(req, is_appending, u);
     http_take_body(req, &ops, u);
     if (verdict == ADMIT_REFRESH)
         member_refresh(call->target->member, http_query(req, "dfcv"), refreshed, u);

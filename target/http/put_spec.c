@@ -27,6 +27,8 @@ enum put_kind put_kind_of_peer(const struct http_request *req)
            : strcmp(text, OBJECT_COPY_HOLLOW) == 0 ? PUT_HOLLOW
            : strcmp(text, OBJECT_COPY_STAGE) == 0  ? PUT_STAGE
            : strcmp(text, OBJECT_COPY_UPLOAD) == 0 ? PUT_CLIENT
+           : strcmp(text, OBJECT_COPY_MADE) == 0   ? PUT_CLIENT
+           : strcmp(text, OBJECT_COPY_RING) == 0   ? PUT_CLIENT
                                                    : PUT_JOB;
 }
 
@@ -154,7 +156,8 @@ static int parse_copy(struct object_call *call, const struct checksum_value *sum
     if (text == NULL || length < 0)
         return error_set(err, E_INVALID, "a copy has a length and the header " OBJECT_COPY_HEADER);
     *durable = strcmp(text, OBJECT_COPY_DURABLE) == 0;
-    call->put.rule = (struct copy_rule){.size = (uint64_t)length};
+    call->put.rule =
+        (struct copy_rule){.size = (uint64_t)length, .write_once = call->bucket->props.write_once};
     if (sum != NULL)
         call->put.rule.checksum = *sum;
     if (*durable)
@@ -193,11 +196,11 @@ static void end_claim(void *arg)
 }
 
 /* The target that leads the name claims: what is moved, staged or passed on has been claimed, and a
- * rename adds nothing. */
+ * rename adds nothing.  Members are claimed with their archive. */
 static int claim_quota(struct object_call *call, uint64_t size, struct error *err)
 {
     const struct call_put *p = &call->put;
-    if (object_call_is_copy(call) || p->passes || p->renames)
+    if (object_call_is_copy(call) || p->passes || p->renames || p->appends)
         return 0;
     int code = quota_claim_begin(call->target->quotas, call->bucket, call->name, size,
                                  &call->earlier, &call->put.claim, err);
@@ -212,7 +215,7 @@ static int claim_quota(struct object_call *call, uint64_t size, struct error *er
 static bool wants_md5(const struct object_call *call, const struct object_put_spec *spec)
 {
     const struct bucket_props *props = &call->bucket->props;
-    if (spec->slices != NULL || call->put.passes || call->put.in_parts)
+    if (spec->slices != NULL || call->put.passes || call->put.appends || call->put.in_parts)
         return false;
     if (call->put.kind == PUT_STAGE)
         return http_header(call->req, OBJECT_STAGE_MD5_HEADER) != NULL;
@@ -386,15 +389,33 @@ static int check_meta(const struct object_call *call, const struct meta *meta, s
     return backend_meta_check(call->bucket->props.backend, meta->pairs.data, meta->pairs.len, err);
 }
 
+/* Of a ring's objects there is one, and its keeper alone writes it. */
+static int refuse_ring(const struct object_call *call, struct error *err)
+{
+    const char *copy = http_header(call->req, OBJECT_COPY_HEADER);
+    if (http_listener(call->req) == NET_DATA && copy != NULL && strcmp(copy, OBJECT_COPY_RING) == 0)
+        return 0;
+    return bucket_refuse_ring(call->bucket, "PUT", err);
+}
+
 /* In any case the caller's to clear. */
 static int take_meta(struct object_call *call, struct meta *meta, struct error *err)
 {
     bool by_client = call->put.kind == PUT_CLIENT;
     *meta = (struct meta){.pairs = BUF_INIT};
-    int code = by_client ? bucket_refuse_write(call->bucket, "PUT", err) : 0;
+    int code = by_client ? refuse_ring(call, err) : 0;
+    if (code == 0 && by_client)
+        code = bucket_refuse_write(call->bucket, "PUT", err);
     if (code != 0)
         return code;
+    if (by_client && !call->put.appends &&
+        (http_query(call->req, "overwrite") != NULL || http_query(call->req, "create") != NULL))
+        return error_set(err, E_INVALID,
+                         "'overwrite' and 'create' are for 'member' and 'members': omit them");
     http_each_header(call->req, collect_meta, meta);
+    if (call->put.appends && meta->count > 0)
+        return error_set(err, E_INVALID,
+                         "Dfc-Meta-*: a member has no metadata; that of the archive stays");
     if (by_client) {
         refuse_own(meta);
         collect_encoding(call->req, meta);

@@ -13,6 +13,14 @@
 
 enum { PARTS_LIMIT = 1000, UPLOADS_LIMIT = 1000 };
 
+/* "sums": the checksums that an upload asked for. */
+static void put_sums(json_t *doc, const struct s3_sum_kind *sums)
+{
+    char kind[S3_SUM_KIND_MAX];
+    if (sums->is_asked)
+        json_object_set_new(doc, "sums", json_string(s3_sum_kind_print(sums, kind)));
+}
+
 /* --- the parts of one ------------------------------------------------------------------------- */
 
 static json_t *part_json(const struct part *part)
@@ -38,7 +46,6 @@ void upload_put_sum(json_t *doc, const struct part *part)
 static json_t *parts_page(const struct upload *u, const struct part_table *table, uint64_t after,
                           uint64_t limit)
 {
-    char kind[S3_SUM_KIND_MAX];
     json_t *parts = json_array();
     size_t at = 0;
     while (at < table->count && table->parts[at].number <= after)
@@ -46,8 +53,7 @@ static json_t *parts_page(const struct upload *u, const struct part_table *table
     for (; at < table->count && json_array_size(parts) < limit; at++)
         json_array_append_new(parts, part_json(&table->parts[at]));
     json_t *page = json_pack("{so sb}", "parts", parts, "more", at < table->count);
-    if (u->sums.is_asked)
-        json_object_set_new(page, "sums", json_string(s3_sum_kind_print(&u->sums, kind)));
+    put_sums(page, &u->sums);
     return page;
 }
 
@@ -103,10 +109,13 @@ static const char *text_query(const struct http_request *req, const char *name)
 static json_t *uploads_page(const struct upload_rows *rows, uint64_t limit)
 {
     json_t *uploads = json_array();
-    for (size_t i = 0; i < rows->count && i < limit; i++)
-        json_array_append_new(uploads, json_pack("{ss ss sI}", "object", rows->rows[i].object,
-                                                 "upload", rows->rows[i].id, "time",
-                                                 (json_int_t)rows->rows[i].time_ms));
+    for (size_t i = 0; i < rows->count && i < limit; i++) {
+        const struct upload_row *row = &rows->rows[i];
+        json_t *doc = json_pack("{ss ss sI}", "object", row->object, "upload", row->id, "time",
+                                (json_int_t)row->time_ms);
+        put_sums(doc, &row->sums);
+        json_array_append_new(uploads, doc);
+    }
     return json_pack("{so sb}", "uploads", uploads, "more", rows->count > limit);
 }
 
@@ -155,7 +164,7 @@ const struct http_route upload_list_routes[] = {
                               {"after_upload", "id; none: behind all uploads of `after`"},
                               {"limit", "1 to 1000 (default 1000)"}),
      .body = "",
-     .reply = "`{\"uploads\": [{\"object\", \"upload\", \"time\"}], \"more\"}`",
+     .reply = "`{\"uploads\": [{\"object\", \"upload\", \"time\", \"sums\" if asked}], \"more\"}`",
      .errors = "invalid_argument mountpath_disabled overloaded"},
     {.name = NULL},
 };

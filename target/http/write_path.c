@@ -7,6 +7,7 @@
 static const struct write_path *const paths[] = {
     &moved_path,                /* what another target sends … */
     &staged_path, &passed_path, /* … and what another target leads */
+    &append_path,               /* … and whose body has members */
     &slices_path, &copies_path, &through_path, &back_path, &one_path,
 };
 

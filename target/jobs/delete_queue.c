@@ -2,6 +2,7 @@
 
 #include <semaphore.h>
 
+#include "cluster/documents/bucket_refuse.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "target/copies/copies.h"
@@ -39,6 +40,15 @@ static int check_renames(struct deletion *x, struct error *err)
     return x->wants_turn ? error_set(err, E_NOT_READY, "object '%s' is being renamed", x->name) : 0;
 }
 
+/* By the bucket as it is now: the job may be older than its property. */
+static int check_write_once(const struct delete_queue *q, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(q->job->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, q->bucket_id);
+    int code = b != NULL ? bucket_refuse_ring(b, "deletion", err) : 0;
+    return code == 0 && b != NULL ? bucket_refuse_removal(b, "deletion", err) : code;
+}
+
 static uint64_t size_of(const struct attr *current)
 {
     struct attr shown;
@@ -53,6 +63,8 @@ static int deletion_check(void *ctx, const struct attr *current, struct error *e
     struct deletion *x = ctx;
     int code = check_renames(x, err);
     x->size = size_of(current);
+    if (code == 0)
+        code = check_write_once(x->queue, err);
     return code != 0 ? code : x->queue->check(x->queue->ctx, x->name, current, err);
 }
 

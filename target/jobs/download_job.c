@@ -6,16 +6,14 @@
  * it has done before a restart.  What is older and came from the same URL is asked about first
  * (304: it is passed over); any other is replaced.  A URL that leads nowhere counts as missing. */
 #include <string.h>
-#include <unistd.h>
 
 #include "common/mem.h"
 #include "io/pool.h"
-#include "io/reader.h"
 #include "target/cold/cold.h"
 #include "target/cold/fresh.h"
 #include "target/copies/copies.h"
-#include "target/copies/object_copy.h"
 #include "target/jobs/job_base.h"
+#include "target/jobs/job_send.h"
 #include "target/node/quotas.h"
 #include "target/store/job_pace.h"
 #include "xaction/download_spec.h"
@@ -50,44 +48,17 @@ struct keeping {
     bool stays; /* what is there is the same, or was put after the job */
 };
 
-/* Until it is done, or was refused for good, or the job ends. */
-static int copy_to_owners(struct keeping *k, const struct object *o, struct error *err)
-{
-    struct download_job *j = k->job;
-    const struct object_copy copy = {.from = o,
-                                     .bucket_id = k->bucket->id,
-                                     .name = k->name,
-                                     .has_rule = true,
-                                     .term = j->base.plan.term,
-                                     .version = j->base.plan.version,
-                                     .is_new = true};
-    for (unsigned failures = 1;; failures++) {
-        int code = object_copy(j->base.copier, &copy, err);
-        if (!object_copy_may_pass(code))
-            return code;
-        job_tally_wait(j->base.tally, err);
-        if (!job_stop_back_off(&j->base.stop, failures))
-            return code;
-        job_tally_wait(j->base.tally, NULL);
-        *err = ERROR_INIT;
-    }
-}
-
 static int keep(void *ctx, struct object_put *put, struct error *err)
 {
     struct keeping *k = ctx;
-    struct object o = {.fd = -1};
-    struct reader *reader = NULL;
-    int code = object_put_finish(put, err);
-    if (code == 0)
-        code = object_put_share(put, &o.fd, &reader, err);
-    if (code == 0) {
-        o.attr = *object_put_attr(put);
-        code = copy_to_owners(k, &o, err);
-        close(o.fd);
-    }
-    reader_unref(reader);
-    object_put_abort(put);
+    const struct job_base *j = &k->job->base;
+    const struct object_copy copy = {.bucket_id = k->bucket->id,
+                                     .name = k->name,
+                                     .has_rule = true,
+                                     .term = j->plan.term,
+                                     .version = j->plan.version,
+                                     .is_new = true};
+    int code = job_send(&k->job->base, put, &copy, err);
     k->stays = code == E_NOT_MODIFIED || code == E_PRECONDITION;
     return error_forgive(err, error_forgive(err, code, E_NOT_MODIFIED), E_PRECONDITION);
 }

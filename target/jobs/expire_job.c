@@ -96,6 +96,8 @@ static int check(void *ctx, const char *name, const struct attr *current, struct
         return keep(name, "its age is not known", err);
     if (b == NULL || !expiry_is_of(e->rules, b))
         return keep(name, "the rules have changed", err);
+    if (b->props.write_once || b->props.ring_cap > 0)
+        return keep(name, "its bucket is write_once, or a ring", err);
     if (!bucket_has_copies(b) && !layout_is_settled(&s->smap))
         return keep(name, "another target may have a newer one", err);
     return expiry_takes(e->rules, name, current, &now) ? 0 : keep(name, "no rule expires it", err);
@@ -204,8 +206,8 @@ static const struct bucket *next_bucket(const struct expire_job *j, const struct
     for (size_t i = 0; i < bmd->count; i++) {
         const struct bucket *b = &bmd->buckets[i];
         if (b->id > after && (next == NULL || b->id < next->id) &&
-            b->texts.text[BUCKET_LIFECYCLE] != NULL &&
-            (j->bucket == NULL || strcmp(b->name, j->bucket) == 0))
+            b->texts.text[BUCKET_LIFECYCLE] != NULL && !b->props.write_once &&
+            b->props.ring_cap == 0 && (j->bucket == NULL || strcmp(b->name, j->bucket) == 0))
             next = b;
     }
     return next;

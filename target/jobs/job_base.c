@@ -7,6 +7,16 @@ int job_base_check(const struct job_base *j, struct error *err)
     return j->stop.wanted ? error_set(err, E_ABORTED, "job '%s' was stopped", j->job->id) : 0;
 }
 
+bool job_base_again(struct job_base *j, int code, const struct error *why, unsigned failures)
+{
+    if (code == 0 || j->stop.wanted || !object_copy_may_pass(code))
+        return false;
+    job_tally_wait(j->tally, why);
+    bool goes_on = job_stop_back_off(&j->stop, failures);
+    job_tally_wait(j->tally, NULL);
+    return goes_on;
+}
+
 static int parse_objects(struct job_base *j, struct error *err)
 {
     if (j->job->state != JOB_QUEUED)

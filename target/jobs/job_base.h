@@ -61,6 +61,10 @@ struct job_work {
 /* E_ABORTED where the job shall end. */
 int job_base_check(const struct job_base *j, struct error *err);
 
+/* After failure number `failures` in a row: may what has failed pass, and is it to be tried again?
+ * True once it has waited for that, which the tally shows; false also where the job shall end. */
+bool job_base_again(struct job_base *j, int code, const struct error *why, unsigned failures);
+
 /* --- the steps of every kind: JOB_WORK() names them ------------------------------------------- */
 
 int job_base_open(const struct xaction_ops *kind, void *host, const struct job *job, void **self,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "target/jobs/job_base.h"
-#include "target/store/job_names.h"
+#include "target/jobs/job_names.h"
 
 /* Does this target have all that was acknowledged of a bucket?  Of several copies the first owner
  * of a name works on it, and waits for its repair where it has not. */

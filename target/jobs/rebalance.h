@@ -3,7 +3,7 @@
  *   look   the names that are another target's by HRW: of all mountpaths as one row, from which a
  *          resilver that moves them takes none away (index_merge.h)
  *   send   bytes, attribute and version, as they are: durable before the answer (object_copy.h)
- *   keep   rebalance_keep, for the pages of lists that were begun before (proxy/http/list_merge.h)
+ *   keep   rebalance_keep, for the pages of lists that were begun before (proxy/list/merge.h)
  *   drop   the copy here, unless it has changed
  *
  * It runs under the set of owners that the job was made for, and ends with E_STALE_MAP when another

@@ -83,6 +83,11 @@ bool object_call_wants_members(const struct object_call *call)
     return http_query(call->req, "member") != NULL || http_query(call->req, "members") != NULL;
 }
 
+bool object_call_wants_made(const struct object_call *call)
+{
+    return object_call_wants_members(call) || http_query(call->req, "digest") != NULL;
+}
+
 enum admit_verdict object_call_admit(struct object_call *call)
 {
     struct admit_question q = {.state = call->state,
@@ -253,15 +258,33 @@ int object_call_check_renames(struct object_call *call, struct error *err)
     return error_set(err, E_NOT_READY, "object '%s' is being renamed; try again", call->name);
 }
 
+/* What a write's leader has decided is not asked again. */
+static bool writes_once(const struct object_call *call)
+{
+    return call->bucket->props.write_once && !object_call_is_copy(call);
+}
+
 bool object_call_has_conditions(const struct object_call *call)
 {
-    return http_header(call->req, "If-Match") != NULL ||
+    return writes_once(call) || http_header(call->req, "If-Match") != NULL ||
            http_header(call->req, "If-None-Match") != NULL ||
            http_header(call->req, "If-Unmodified-Since") != NULL;
 }
 
-int object_call_check_conditions(const struct object_call *call, enum http_method method,
-                                 const struct attr *current, struct error *err)
+/* What is there stays, whatever else the request says. */
+static int check_write_once(const struct object_call *call, enum http_method method,
+                            const struct attr *current, struct error *err)
+{
+    const bool reads = method == HTTP_GET || method == HTTP_HEAD;
+    if (reads || current == NULL || !writes_once(call))
+        return 0;
+    return error_set(err, E_WRITE_ONCE,
+                     "object '%s' exists, and bucket '%s' is write_once: take another name",
+                     call->name, call->bucket->name);
+}
+
+static int check_headers(const struct object_call *call, enum http_method method,
+                         const struct attr *current, struct error *err)
 {
     struct http_request *req = call->req;
     const struct http_conditions c = {
@@ -286,4 +309,12 @@ int object_call_check_conditions(const struct object_call *call, enum http_metho
         "object '%s' exists already with the entity tag %s; a condition of the request "
         "(If-Match, If-None-Match, If-Unmodified-Since) does not hold",
         call->name, tags);
+}
+
+/* A condition that does not hold is told first: a client that asked for one gets its answer. */
+int object_call_check_conditions(const struct object_call *call, enum http_method method,
+                                 const struct attr *current, struct error *err)
+{
+    int code = check_headers(call, method, current, err);
+    return code == 0 ? check_write_once(call, method, current, err) : code;
 }

@@ -44,7 +44,7 @@ struct call_read {
 
 /* What sends a PUT, and as what (put_spec.h). */
 enum put_kind {
-    PUT_CLIENT, /* a client: a write; or the end of one that came in parts (uploads/complete.h) */
+    PUT_CLIENT, /* a client: a write; the end of one in parts; what a job makes (object_make.h) */
     PUT_JOB,    /* another target's job: a write */
     PUT_STAGE,  /* the leader of the name: bytes that wait for its word */
     PUT_MOVE,   /* another owner: the object as it is */
@@ -56,6 +56,7 @@ struct call_put {
     struct copy_rule rule;    /* of PUT_JOB: what it may take the place of */
     bool in_parts;            /* of PUT_CLIENT: another target has put it together */
     bool passes;              /* another target leads the name: the request is sent on */
+    bool appends;             /* of PUT_CLIENT: the body has members of an archive */
     bool renames;             /* of PUT_JOB: the copy is the new name of an object */
     struct quota_claim claim; /* of what the write adds to its bucket */
     struct object_put *put;   /* all its bytes, while the write waits for its turn */
@@ -123,6 +124,8 @@ static inline bool object_call_is_copy(const struct object_call *call)
 bool object_call_is_read(const struct object_call *call);
 /* Does it ask for members of an archive, and not for the object? */
 bool object_call_wants_members(const struct object_call *call);
+/* Does it ask for what this target makes of all the bytes: members, or a digest? */
+bool object_call_wants_made(const struct object_call *call);
 /* Replies with a redirect to `owner`, by that state. */
 void object_call_redirect(const struct object_call *call, const struct cluster_state *s,
                           const struct bucket *bucket, const struct node *owner);
@@ -143,10 +146,10 @@ int object_call_check_owners(const struct object_call *call, struct error *err);
 /* Is no rename of the object under way?  For a DELETE, under the name's lock; else E_NOT_READY, and
  * it takes a turn: object_routes.c. */
 int object_call_check_renames(struct object_call *call, struct error *err);
-/* Does the request say that it is done only under conditions? */
+/* Does the request, or its bucket, say that it is done only under conditions? */
 bool object_call_has_conditions(const struct object_call *call);
 /* The conditional headers against what is there (NULL: nothing).  Its MD5 is a tag of it, too.
  * E_PRECONDITION; with OBJECT_MISSING_HEADER of what is not there E_OBJECT_NOT_FOUND, as S3 has it.
- */
+ * Of a write over what is there in a bucket that is write_once E_WRITE_ONCE. */
 int object_call_check_conditions(const struct object_call *call, enum http_method method,
                                  const struct attr *current, struct error *err);

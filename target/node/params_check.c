@@ -3,6 +3,7 @@
 #include "cluster/documents/names.h"
 #include "net/auth/auth.h"
 #include "net/daemon.h"
+#include "sort/archive/unarchiver_formats.h"
 
 struct space_limits target_space_limits(const struct target_params *p)
 {
@@ -44,6 +45,9 @@ static int check_values(const struct target_params *params, struct error *err)
         return error_set(err, E_INVALID, "--mountpaths: no directory is given");
     if (*params->dir == '\0')
         return error_set(err, E_INVALID, "--dir: the target needs a directory of its own");
+    unsigned formats;
+    if (unarchiver_formats_parse(params->archive_formats, &formats, &why) != 0)
+        return error_set(err, E_INVALID, "--archive-formats: %s", why.message);
     code = check_addresses(params, err);
     return code != 0 ? code : space_limits_check(&space, err);
 }

@@ -32,6 +32,7 @@
 #include "target/node/params.h"
 
 struct address_list;
+struct appends;
 struct archives;
 struct batches;
 struct unpackers;
@@ -46,6 +47,7 @@ struct cold_fresh;
 struct ec;
 struct evictor;
 struct exposure_gate;
+struct direct_reader;
 struct gateway;
 struct guard;
 struct witness;
@@ -55,6 +57,7 @@ struct member;
 struct quotas;
 struct readiness;
 struct renames;
+struct rings;
 struct sweeper;
 struct tls;
 struct upload_sweep;
@@ -110,7 +113,7 @@ struct target {
     struct loop *data;     /* streams between targets */
     struct http_client *control_client;
     struct http_client *data_client;
-    struct pool *hashers;         /* MD5 of what is being written (store/file_md5.h) */
+    struct hashers *hashers;      /* MD5 of what is being written (store/file_md5.h) */
     struct pool *movers;          /* renames, which may take long */
     struct renames *renames;      /* one of a name at a time */
     struct pool *handers;         /* uploads that another owner takes by now (hand_on.h) */
@@ -123,6 +126,7 @@ struct target {
     struct back *back;                      /* uploads to them what was written here */
     struct cold_fresh *fresh;               /* asks them whether what is here is theirs still */
     struct archives *archives;              /* indexes of their members */
+    struct appends *appends;                /* members that are put into archives */
     struct batches *batches;                /* many objects in one reply */
     struct unpackers *unpackers;            /* members of compressed archives */
     struct last_use *last_use;              /* when objects of buckets with a backend were used */
@@ -132,7 +136,9 @@ struct target {
     struct sweeper *sweeper;                /* removes destroyed buckets and old tombstones */
     struct uploads *uploads;                /* in parts */
     struct upload_sweep *upload_sweep;      /* removes those that nobody completes */
-    struct gateway *gateway;                /* for S3 requests */
+    struct rings *rings;                    /* of samples */
+    struct gateway *gateway;                /* for S3 requests … */
+    struct direct_reader *direct;           /* … which read at other targets */
     struct http_server *servers[LISTENERS]; /* LISTEN_S3, LISTEN_ADMIN may be NULL … */
     char *urls[LISTENERS];                  /* … and so its URL; as others reach them */
     struct member *member;                  /* registration, keepalives, fetching the state */

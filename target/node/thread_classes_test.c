@@ -19,6 +19,7 @@ static const struct target_params params = {.workers = 1,
                                             .slices_readers = 2,
                                             .batches_max = 2,
                                             .unpack_threads = 2,
+                                            .ring_parallel = 2,
                                             .uploads_parallel = 2,
                                             .hash_threads = 3,
                                             .thread_idle = 60000};

@@ -59,3 +59,5 @@ void write_commit_here(struct object_call *call, struct write_parts *parts);
 extern const struct write_path moved_path, staged_path, passed_path, copies_path, one_path;
 extern const struct write_path slices_path;
 extern const struct write_path through_path, back_path;
+/* Of a PUT whose body has members of the object (archive/appends.h). */
+extern const struct write_path append_path;

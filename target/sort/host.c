@@ -9,6 +9,7 @@
 
 #include "cluster/members/location.h"
 #include "cluster/placement/owners.h"
+#include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "sort/shard/format.h"
@@ -19,18 +20,23 @@
 #include "target/store/list.h"
 #include "target/copies/object_copy.h"
 #include "target/cold/cold.h"
+#include "target/sort/archive_put.h"
+#include "target/sort/archive_spec.h"
+#include "target/sort/archive_view.h"
 #include "target/sort/built.h"
 #include "target/sort/outputs.h"
 #include "target/sort/peers.h"
 #include "target/sort/pins.h"
 #include "target/sort/threads.h"
 #include "target/node/target.h"
+#include "xaction/objects_spec.h"
 
 enum {
     PEER_PIPE_BYTES = 1 << 20, /* of one stream, … */
     PEER_PIPE_MIN = 64 << 10,
     PEER_MEMORY = 64 << 20, /* … or less, so that all at once stay within this */
-    WORK_FIRST = 1 << 20,   /* room that a work file asks for at first */
+    MS_PER_S = 1000,
+    WORK_FIRST = 1 << 20, /* room that a work file asks for at first */
 };
 
 struct sort_host {
@@ -40,8 +46,11 @@ struct sort_host {
     struct sort_env env;
     struct sort_pins pins;
     struct sort_outputs outputs;
-    struct sort_task *task;     /* NULL before prepare */
-    atomic_uint next_work_file; /* goes round the mountpaths */
+    struct archive_puts *puts;        /* of an archive that is one object; else NULL */
+    bool archives, makes_one;         /* a job `archive`; … */
+    atomic_ullong begun_ms, ended_ms; /* of run(); 0: not yet */
+    struct sort_task *task;           /* NULL before prepare */
+    atomic_uint next_work_file;       /* goes round the mountpaths */
 };
 
 struct sort_task *sort_host_task(struct sort_host *h)
@@ -189,40 +198,45 @@ static unsigned env_owner(void *ctx, const char *name)
 static int env_output_check(void *ctx, const char *name, struct error *err)
 {
     const struct sort_host *h = ctx;
-    return sort_outputs_check(&h->outputs, name, err);
+    return h->makes_one ? 0 : sort_outputs_check(&h->outputs, name, err);
 }
 
 static int env_output_begin(void *ctx, const char *name, uint64_t size, struct sort_output **out,
                             struct error *err)
 {
     const struct sort_host *h = ctx;
-    return sort_outputs_begin(&h->outputs, name, size, out, err);
+    return h->makes_one ? archive_put_begin(h->puts, name, out, err)
+                        : sort_outputs_begin(&h->outputs, name, size, out, err);
 }
 
 static int env_output_write(void *ctx, struct sort_output *out, const void *data, size_t len,
                             struct error *err)
 {
-    (void)ctx;
-    return object_put_write((struct object_put *)out, data, len, err);
+    const struct sort_host *h = ctx;
+    return h->makes_one ? archive_put_write(out, data, len, err)
+                        : object_put_write((struct object_put *)out, data, len, err);
 }
 
 static int env_output_finish(void *ctx, struct sort_output *out, struct error *err)
 {
     const struct sort_host *h = ctx;
-    return sort_outputs_finish(&h->outputs, out, err);
+    return h->makes_one ? archive_put_finish(out, err) : sort_outputs_finish(&h->outputs, out, err);
 }
 
 static void env_output_discard(void *ctx, struct sort_output *out)
 {
-    (void)ctx;
-    object_put_abort((struct object_put *)out);
+    const struct sort_host *h = ctx;
+    if (h->makes_one)
+        archive_put_discard(out);
+    else
+        object_put_abort((struct object_put *)out);
 }
 
 static int env_output_remember(void *ctx, const char *name, const struct sort_digest *order,
                                struct error *err)
 {
     const struct sort_host *h = ctx;
-    return sort_built_add(&h->part, name, order, err);
+    return h->makes_one ? 0 : sort_built_add(&h->part, name, order, err);
 }
 
 static int env_outputs_remembered(void *ctx,
@@ -230,20 +244,20 @@ static int env_outputs_remembered(void *ctx,
                                   void *arg, struct error *err)
 {
     const struct sort_host *h = ctx;
-    return sort_built_each(&h->part, each, arg, err);
+    return h->makes_one ? 0 : sort_built_each(&h->part, each, arg, err);
 }
 
 static bool env_output_stands(void *ctx, const char *name)
 {
     const struct sort_host *h = ctx;
-    return sort_outputs_stand(&h->outputs, name);
+    return h->makes_one || sort_outputs_stand(&h->outputs, name);
 }
 
 static int env_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,
                              struct error *err)
 {
     struct sort_host *h = ctx;
-    return sort_outputs_prune(&h->outputs, wanted, arg, err);
+    return h->makes_one ? 0 : sort_outputs_prune(&h->outputs, wanted, arg, err);
 }
 
 /* --- the kind --------------------------------------------------------------------------------- */
@@ -253,7 +267,9 @@ static void host_free(void *self)
     struct sort_host *h = self;
     sort_task_free(h->task);
     sort_peers_free(h->peers);
+    archive_puts_free(h->puts);
     sort_outputs_done(&h->outputs);
+    sort_pins_done(&h->pins);
     free(h->absent);
     sort_plan_free(h->part.plan);
     sort_spec_free(h->part.spec);
@@ -274,11 +290,28 @@ static void host_leave_out(struct sort_host *h)
     }
 }
 
+/* Its buckets are named by what they are called now; the plan has their ids. */
+static int parse_archive(struct sort_host *h, struct error *err)
+{
+    _cleanup_(objects_spec_freep)
+    struct objects_spec *o = NULL;
+    _cleanup_state_ const struct cluster_state *s = state_current(h->part.target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, h->part.plan->input_bucket_id);
+    int code = objects_spec_parse(h->part.job->kind, h->part.job->spec, &o, err);
+    if (code != 0)
+        return code;
+    h->archives = true;
+    h->makes_one = o->shards == NULL;
+    return archive_sort_spec(o, b != NULL ? b->name : "?", &h->part.spec, err);
+}
+
 static int host_parse(struct sort_host *h, struct error *err)
 {
-    int code = sort_spec_parse(h->part.job->spec, &h->part.spec, err);
+    bool archives = strcmp(h->part.job->kind, "archive") == 0;
+    int code = sort_plan_parse(h->part.job->plan, &h->part.plan, err);
     if (code == 0)
-        code = sort_plan_parse(h->part.job->plan, &h->part.plan, err);
+        code = archives ? parse_archive(h, err)
+                        : sort_spec_parse(h->part.job->spec, &h->part.spec, err);
     if (code == 0)
         code = bucket_props_from_json(h->part.plan->output_props, &h->part.output_props, err);
     if (code != 0)
@@ -327,10 +360,16 @@ static void host_meet_peers(struct sort_host *h)
     h->peers =
         sort_peers_new(h->part.target->data_client, cold_client(h->part.target->cold), h->part.plan,
                        h->part.job, h->part.self, pipe_bytes_of(h, create_threads_of(h)));
+    if (h->makes_one)
+        h->puts = archive_puts_new(&h->part);
 }
 
 static int host_make_task(struct sort_host *h, struct error *err)
 {
+    unsigned formats;
+    int code = unarchiver_formats_parse(h->part.target->params.archive_formats, &formats, err);
+    if (code != 0)
+        return code;
     const struct sort_task_config config = {
         .job_id = h->part.job->id,
         .spec = h->part.spec,
@@ -344,6 +383,7 @@ static int host_make_task(struct sort_host *h, struct error *err)
         .memory_bytes = param_live(h->part.target->params.sort_memory),
         .key_map_bytes = param_live(h->part.target->params.sort_key_map_memory),
         .window_max = param_live(h->part.target->params.sort_zstd_window),
+        .formats = formats,
         .extract_threads =
             threads_of(h, &sort_threads_extracting, h->part.spec->extract_concurrency),
         .create_threads = create_threads_of(h),
@@ -385,6 +425,7 @@ static int host_open(const struct xaction_ops *kind, void *host, const struct jo
     h->pins.part = h->outputs.part = &h->part;
     if (code != 0)
         return error_wrap(err, "job '%s'", job->id);
+    sort_pins_init(&h->pins);
     *self = steal(h);
     return 0;
 }
@@ -405,6 +446,7 @@ static void host_again(void *self, const struct job *job)
 {
     struct sort_host *h = self;
     sort_peers_free(steal(h->peers));
+    archive_puts_free(steal(h->puts));
     job_unref(h->part.job);
     h->part.job = job_ref(job);
     host_leave_out(h);
@@ -442,15 +484,25 @@ static int host_run(void *self, struct error *err)
 {
     struct sort_host *h = self;
     int code = 0;
+    h->begun_ms = clock_ms();
+    h->ended_ms = 0;
     host_find_peers(h);
     sort_outputs_again(&h->outputs);
     const struct name_template *names = h->part.spec->output_template;
-    if (names != NULL) /* those of a key map are looked at when they are known */
+    if (names != NULL && !h->makes_one) /* those of a key map are looked at when they are known */
         code = sort_pins_each_page(&h->pins, h->part.plan->output_bucket_id, template_prefix(names),
                                    refuse_existing_outputs, h, err);
     if (code == 0)
         code = sort_task_run(h->task, err);
-    return code != 0 ? code : sort_outputs_settle(&h->outputs, err);
+    h->ended_ms = clock_ms();
+    return code != 0 || h->makes_one ? code : sort_outputs_settle(&h->outputs, err);
+}
+
+static void host_stop_calls(struct sort_host *h)
+{
+    sort_peers_stop(h->peers);
+    if (h->puts != NULL)
+        archive_puts_stop(h->puts);
 }
 
 static void host_stop(void *self)
@@ -458,7 +510,7 @@ static void host_stop(void *self)
     struct sort_host *h = self;
     atomic_store(&h->part.stopped, true);
     sort_task_stop(h->task);
-    sort_peers_stop(h->peers);
+    host_stop_calls(h);
 }
 
 static void host_give_way(void *self)
@@ -467,27 +519,36 @@ static void host_give_way(void *self)
     if (!sort_task_give_way(h->task))
         return;
     atomic_store(&h->part.stopped, true);
-    sort_peers_stop(h->peers);
+    host_stop_calls(h);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
 static int host_commit(void *self, struct error *err)
 {
-    const struct sort_host *h = self;
+    struct sort_host *h = self;
+    sort_pins_end(&h->pins);
     return sort_outputs_commit(&h->outputs, err);
 }
 
 static int host_undo(void *self, struct error *err)
 {
-    const struct sort_host *h = self;
+    struct sort_host *h = self;
+    sort_pins_end(&h->pins);
     return sort_outputs_undo(&h->outputs, err);
 }
 
 static json_t *host_status(void *self)
 {
     const struct sort_host *h = self;
-    return h->task != NULL ? sort_task_status(h->task) : NULL;
+    json_t *sort = h->task != NULL ? sort_task_status(h->task) : NULL;
+    if (!h->archives)
+        return sort;
+    uint64_t until_ms = h->ended_ms != 0 ? h->ended_ms : clock_ms();
+    uint64_t ms = h->begun_ms != 0 ? until_ms - h->begun_ms : 0;
+    json_t *view = archive_view(sort, (double)ms / MS_PER_S);
+    json_decref(sort);
+    return view;
 }
 
 static uint64_t host_attempt(const void *self)
@@ -495,17 +556,12 @@ static uint64_t host_attempt(const void *self)
     return sort_host_attempt(self);
 }
 
-const struct xaction_ops sort_xaction = {
-    .kind = "sort",
-    .open = host_open,
-    .again = host_again,
-    .prepare = host_prepare,
-    .run = host_run,
-    .stop = host_stop,
-    .give_way = host_give_way,
-    .commit = host_commit,
-    .undo = host_undo,
-    .status = host_status,
-    .attempt = host_attempt,
-    .free = host_free,
-};
+/* clang-format off */
+#define SORT_STEPS                                                                             \
+    .open = host_open, .again = host_again, .prepare = host_prepare, .run = host_run,          \
+    .stop = host_stop, .give_way = host_give_way, .commit = host_commit, .undo = host_undo,    \
+    .status = host_status, .attempt = host_attempt, .free = host_free
+/* clang-format on */
+
+const struct xaction_ops sort_xaction = {.kind = "sort", SORT_STEPS};
+const struct xaction_ops archive_xaction = {.kind = "archive", .like = "sort", SORT_STEPS};

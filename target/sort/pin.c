@@ -45,19 +45,30 @@ static bool is_all(const struct sort_part *p, const char *name, bool lost)
     return false;
 }
 
-static int pin_present(const struct sort_part *p, const char *name, const char *link_name,
-                       char **path, struct object *o, struct error *err)
+/* Another owner has what a file here has lost, so that files are looked at. */
+static bool are_several(const struct sort_part *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, p->plan->input_bucket_id);
+    return b != NULL && bucket_has_copies(b);
+}
+
+static int pin_present(const struct sort_part *p, struct pin_set *set, const char *name,
+                       const char *link_name, char **path, struct object *o, struct error *err)
 {
     struct object_store *store = p->target->store;
     uint64_t bucket_id = p->plan->input_bucket_id;
-    int code = object_pin(store, bucket_id, name, p->job->id, link_name, path, o, err);
+    int code = set != NULL
+                   ? object_pin_in(store, set, bucket_id, name, are_several(p), o, err)
+                   : object_pin(store, bucket_id, name, p->job->id, link_name, path, o, err);
     return code != E_OBJECT_NOT_FOUND ? code : object_explain_miss(store, bucket_id, name, err);
 }
 
 /* What was pinned before it was known to be all is pinned again, maybe on another mountpath. */
 static int take_back(const char *path, struct object *o, struct error *err)
 {
-    close(steal_fd(&o->fd));
+    if (o->fd >= 0)
+        close(steal_fd(&o->fd));
     if (path != NULL && unlink(path) != 0 && errno != ENOENT)
         return error_errno(err, errno, "remove '%s'", path);
     return 0;
@@ -103,6 +114,7 @@ static int bring_sliced(const struct sort_part *p, const char *link_name, struct
     if (code == 0)
         code = bring(p, link_name, o, shown.size, err);
     o->attr.size = shown.size;
+    o->attr.checksum = shown.checksum;
     if (code != 0)
         close(steal_fd(&o->fd));
     *again = object_copy_may_pass(code) && !late;
@@ -111,18 +123,18 @@ static int bring_sliced(const struct sort_part *p, const char *link_name, struct
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-int sort_pin(const struct sort_part *p, const char *name, const char *link_name, struct object *o,
-             struct error *err)
+int sort_pin(const struct sort_part *p, struct pin_set *set, const char *name,
+             const char *link_name, struct object *o, struct error *err)
 {
     uint64_t until_ms = clock_ms() + p->target->params.call_timeout;
     for (;;) {
         _cleanup_free_ char *path = NULL;
         bool late = clock_ms() >= until_ms;
-        int code = pin_present(p, name, link_name, &path, o, err);
+        int code = pin_present(p, set, name, link_name, &path, o, err);
         bool again = !is_all(p, name, code == E_CORRUPT && !late);
         if (again && code == 0 && (code = take_back(path, o, err)) != 0)
             return code;
-        if (!again && code == 0 && path == NULL)
+        if (!again && code == 0 && o->attr.slices != NULL)
             code = bring_sliced(p, link_name, o, late, &again, err);
         if (!again)
             return code;

@@ -1,4 +1,4 @@
-/* Pinning one shard of a sort (sort/pins.h): the object as a GET would be answered from it.  Of one
+/* Pinning one input of a sort (sort/pins.h): the object as a GET would be answered from it.  Of one
  * in slices (ec_manifest.h) a file of its bytes is made where the link would be.
  *
  * Of several copies the first owner that takes part pins its own, once all that was acknowledged is
@@ -11,8 +11,10 @@
 #include "target/sort/part.h"
 
 struct object;
+struct pin_set;
 int sort_pin_wait_for_repair(const struct sort_part *p, struct error *err);
-/* *o is open, its size that of its bytes.  E_OBJECT_NOT_FOUND: there is no such object; E_NO_SPACE
- * for those of one in slices. */
-int sort_pin(const struct sort_part *p, const char *name, const char *link_name, struct object *o,
-             struct error *err);
+/* By a link, or in a set (disk/pin_set.h) where that is not NULL.  Of *o the size is that of its
+ * bytes; o->fd is open, or -1.  E_OBJECT_NOT_FOUND: there is no such object; E_NO_SPACE for those
+ * of one in slices. */
+int sort_pin(const struct sort_part *p, struct pin_set *set, const char *name,
+             const char *link_name, struct object *o, struct error *err);

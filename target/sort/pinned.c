@@ -9,7 +9,7 @@ enum {
     LEFT_MAX = 4096, /* of sort/task/plan.c */
 };
 
-static const char magic[8] = "DFCPINS3";
+static const char magic[8] = "DFCPINS4";
 
 /* --- written ---------------------------------------------------------------------------------- */
 
@@ -38,7 +38,15 @@ int pinned_put_shard(struct encoder *e, const struct pinned_shard *shard, struct
         code = encoder_put_u64(e, shard->stamp, err);
     if (code == 0)
         code = encoder_put_varint(e, len, err);
-    return code != 0 ? code : encoder_put(e, info->name, len, err);
+    if (code == 0)
+        code = encoder_put(e, info->name, len, err);
+    if (code == 0)
+        code = encoder_put_u64(e, (uint64_t)info->modified_s, err);
+    if (code == 0)
+        code = encoder_put_varint(e, info->checksum.type, err);
+    return code != 0
+               ? code
+               : encoder_put(e, info->checksum.bytes, checksum_size(info->checksum.type), err);
 }
 
 int pinned_put_end(struct encoder *e, struct error *err)
@@ -48,6 +56,19 @@ int pinned_put_end(struct encoder *e, struct error *err)
 }
 
 /* --- read ------------------------------------------------------------------------------------- */
+
+static int get_stored(struct decoder *d, struct sort_shard_info *info, struct error *err)
+{
+    uint64_t modified = 0, type = 0;
+    int code = decoder_get_u64(d, &modified, err);
+    if (code == 0)
+        code = decoder_get_bounded(d, CHECKSUM_TYPES - 1, "a type of checksum", &type, err);
+    if (code != 0)
+        return code;
+    info->modified_s = (int64_t)modified;
+    info->checksum.type = (enum checksum_type)type;
+    return decoder_get(d, info->checksum.bytes, checksum_size(info->checksum.type), err);
+}
 
 static int get_shard(struct decoder *d, struct pinned_shard *shard,
                      char name[static NAME_LEN_MAX + 1], struct error *err)
@@ -73,7 +94,7 @@ static int get_shard(struct decoder *d, struct pinned_shard *shard,
     info->name = name;
     info->missing = missing != 0;
     info->without = (unsigned)left;
-    return 0;
+    return get_stored(d, info, err);
 }
 
 static int get_head(struct decoder *d, struct pinned_head *head, struct error *err)

@@ -1,10 +1,11 @@
 /* The list of what a sort has pinned (sort/pins.h), as it stands in the job's directory:
  *
- *     magic      "DFCPINS3"
+ *     magic      "DFCPINS4"
  *     series     8 bytes: in the names of its pins
  *     left       how many targets the job went on without when it was written
  *     shards     each: 1, place, size, missing, left when it became this target's, stamp (8 bytes),
- *                length of the name, name
+ *                length of the name, name, when it was written in seconds (8 bytes), the checksum:
+ *                its type, its bytes
  *     end        0
  *     checksum   8 bytes
  */

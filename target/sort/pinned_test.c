@@ -13,7 +13,13 @@
 enum { SHARDS = 2, FAR = 1 << 20 };
 
 static const struct pinned_shard shards[SHARDS] = {
-    {.info = {.name = "a.tar", .place = 7, .size = 1024, .without = 1}, .stamp = 99},
+    {.info = {.name = "a.tar",
+              .place = 7,
+              .size = 1024,
+              .without = 1,
+              .modified_s = 1700000000,
+              .checksum = {.type = CHECKSUM_SHA256, .bytes = {1, 2, 3, [31] = 4}}},
+     .stamp = 99},
     {.info = {.name = "b.tar", .place = 8, .missing = true}},
 };
 
@@ -38,6 +44,9 @@ static int assert_next(void *arg, const struct pinned_shard *shard, struct error
     assert_string_equal(shard->info.name, want->name);
     assert_true(shard->info.place == want->place && shard->info.size == want->size);
     assert_true(shard->info.missing == want->missing && shard->info.without == want->without);
+    assert_true(shard->info.modified_s == want->modified_s);
+    assert_int_equal(shard->info.checksum.type, want->checksum.type);
+    assert_true(want->missing || checksum_equal(&shard->info.checksum, &want->checksum));
     assert_true(shard->stamp == shards[*count].stamp);
     (*count)++;
     return 0;

@@ -12,9 +12,11 @@
 #include "common/rng.h"
 #include "io/pool.h"
 #include "sort/base/codec.h"
+#include "sort/shard/output_names.h"
 #include "target/cold/here.h"
 #include "target/cold/names.h"
 #include "target/disk/job_files.h"
+#include "target/disk/pin_set.h"
 #include "target/sort/pin.h"
 #include "target/sort/pinned.h"
 #include "target/node/target.h"
@@ -22,7 +24,7 @@
 enum {
     LIST_PAGE = 1000,
     ARENA_BYTES = 16 << 10,
-    LINK_NAME = 53, /* "in-", 16 hex digits, "-", 32 hex digits */
+    MS_PER_S = 1000,
 };
 
 static const char list_name[] = "pinned";
@@ -30,15 +32,18 @@ static const char pin_prefix[] = "in-";
 
 /* --- pinning ---------------------------------------------------------------------------------- */
 
-/* The hash that the store names the object's file by (target/format/object_path.h): of two names
- * that have the same one it refuses the second, so that no pin can take another's place. */
 static void link_name_of(const struct sort_pins *p, uint64_t series, const char *shard,
-                         char out[static LINK_NAME])
+                         char out[static PIN_LINK_NAME])
 {
-    XXH128_hash_t hash =
-        XXH3_128bits_withSeed(shard, strlen(shard), p->part->plan->input_bucket_id);
-    snprintf(out, LINK_NAME, "%s%016llx-%016llx%016llx", pin_prefix, (unsigned long long)series,
-             (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+    struct object_path path;
+    object_path_set(&path, p->part->plan->input_bucket_id, shard);
+    pin_link_name(series, &path, out);
+}
+
+/* What an input is called. */
+static const char *word_of(const struct sort_pins *p)
+{
+    return p->part->spec->plain_objects ? "object" : "shard";
 }
 
 static uint64_t stamp_of(const char *name, const struct version *v)
@@ -52,17 +57,19 @@ static int pin_shard(const struct sort_pins *p, struct pinned_shard *shard, bool
                      struct error *err)
 {
     struct sort_shard_info *info = &shard->info;
-    char link_name[LINK_NAME];
-    struct object o;
+    char link_name[PIN_LINK_NAME];
+    struct object o = {.fd = -1};
     link_name_of(p, atomic_load(&p->series), info->name, link_name);
-    int code = sort_pin(p->part, info->name, link_name, &o, err);
+    int code = sort_pin(p->part, p->set, info->name, link_name, &o, err);
     *found = code != E_OBJECT_NOT_FOUND;
     if (code == E_OBJECT_NOT_FOUND)
         return 0;
     if (code != 0)
-        return error_wrap(err, "pin shard '%s'", info->name);
-    close(o.fd);
+        return error_wrap(err, "pin %s '%s'", word_of(p), info->name);
+    cleanup_close_(&o.fd);
     info->size = o.attr.size;
+    info->modified_s = o.attr.modified_ms / MS_PER_S;
+    info->checksum = o.attr.checksum;
     shard->stamp = stamp_of(info->name, &o.attr.version);
     return 0;
 }
@@ -129,8 +136,8 @@ static int pin_or_bring(const struct sort_pins *p, struct pinned_shard *shard, b
     int code = pin_shard(p, shard, found, err);
     for (int i = 0; code == 0 && !*found && what != COLD_NOWHERE; i++) {
         if (i == PIN_TRIES)
-            return error_set(err, E_NO_SPACE, "shard '%s' is evicted before it can be pinned",
-                             info->name);
+            return error_set(err, E_NO_SPACE, "%s '%s' is evicted before it can be pinned",
+                             word_of(p), info->name);
         code = bring(p, info->name, &what, err);
         if (code == 0 && what != COLD_NOWHERE)
             code = pin_shard(p, shard, found, err);
@@ -182,10 +189,22 @@ static int batch_add(struct batch *b, const char *name, uint64_t place, struct e
     return b->count == COLD_NAMES_BATCH ? batch_pin(b, err) : 0;
 }
 
+/* An earlier version of an archive is no member of the next one. */
+static bool is_own_output(const struct sort_part *p, const char *name)
+{
+    return p->spec->plain_objects && p->plan->input_bucket_id == p->plan->output_bucket_id &&
+           output_is_named(p->spec, name);
+}
+
 static bool is_meant(void *ctx, const char *name)
 {
     const struct batch *b = ctx;
-    return owned_since(b->pins, name) >= b->since;
+    return owned_since(b->pins, name) >= b->since && !is_own_output(b->pins->part, name);
+}
+
+static bool has_extension(const struct sort_spec *spec, const char *name)
+{
+    return spec->plain_objects || path_ends_with(name, spec->input_extension);
 }
 
 static int add_template(struct batch *b, struct error *err)
@@ -219,7 +238,7 @@ static int add_names(void *ctx, const char *const *names, size_t count, struct e
     struct batch *b = ctx;
     int code = 0;
     for (size_t i = 0; code == 0 && i < count; i++) {
-        if (is_meant(b, names[i]) && path_ends_with(names[i], b->pins->part->spec->input_extension))
+        if (is_meant(b, names[i]) && has_extension(b->pins->part->spec, names[i]))
             code = batch_add(b, names[i], 0, err);
     }
     return code;
@@ -308,18 +327,58 @@ static int pin_since(const struct sort_pins *p, unsigned since, struct listing *
     return code;
 }
 
-static int open_pin(const struct sort_pins *p, uint64_t series, const char *shard, int *fd,
-                    struct error *err)
+static int open_link(const struct sort_pins *p, uint64_t series, const char *shard, int *fd,
+                     struct error *err)
 {
-    char link_name[LINK_NAME];
+    char link_name[PIN_LINK_NAME];
     link_name_of(p, series, shard, link_name);
     int code = job_files_open(p->part->target->mountpaths, p->part->job->id, link_name, fd, err);
-    return code != 0 ? error_wrap(err, "open pinned shard '%s'", shard) : 0;
+    return code != 0 ? error_wrap(err, "open pinned %s '%s'", word_of(p), shard) : 0;
+}
+
+/* The object itself, as long as it is what was pinned; else its link. */
+static int open_object(const struct sort_pins *p, const char *name, int *fd, struct error *err)
+{
+    const struct sort_part *part = p->part;
+    int code =
+        object_open_pinned(part->target->store, p->set, part->plan->input_bucket_id, name, fd, err);
+    if (code == E_CORRUPT) /* the same as bytes that have not their checksum */
+        return error_recode(err, E_SHARD_CORRUPT, "open pinned object '%s'", name);
+    if (code != E_OBJECT_NOT_FOUND)
+        return code != 0 ? error_wrap(err, "open pinned object '%s'", name) : 0;
+    struct error why = ERROR_INIT;
+    code = open_link(p, atomic_load(&p->series), name, fd, &why);
+    if (code == E_NOT_FOUND)
+        return error_set(err, E_CANCELLED,
+                         "object '%s' has changed, and its pinned version is gone", name);
+    return code != 0 ? error_set(err, code, "%s", why.message) : 0;
 }
 
 int sort_pins_open(const struct sort_pins *p, const char *shard, int *fd, struct error *err)
 {
-    return open_pin(p, atomic_load(&p->series), shard, fd, err);
+    return p->set != NULL ? open_object(p, shard, fd, err)
+                          : open_link(p, atomic_load(&p->series), shard, fd, err);
+}
+
+/* --- its life --------------------------------------------------------------------------------- */
+
+void sort_pins_init(struct sort_pins *p)
+{
+    const struct sort_part *part = p->part;
+    if (part->spec->plain_objects)
+        p->set = pin_set_new(object_store_pins(part->target->store), part->plan->input_bucket_id,
+                             part->job->id);
+}
+
+void sort_pins_end(struct sort_pins *p)
+{
+    if (p->set != NULL)
+        pin_set_end(p->set);
+}
+
+void sort_pins_done(struct sort_pins *p)
+{
+    pin_set_free(steal(p->set));
 }
 
 /* --- pinning, and the list of it -------------------------------------------------------------- */
@@ -329,6 +388,12 @@ struct known_list {
     const struct buf *text; /* NULL: there is none */
     struct pinned_head head;
 };
+
+static void series_set(struct sort_pins *p, uint64_t series)
+{
+    if (atomic_exchange(&p->series, series) != series && p->set != NULL)
+        pin_set_begin(p->set, series);
+}
 
 /* From now on nothing of an earlier series is looked at; its room is given back where it can be. */
 static int series_begin(const struct sort_pins *p, uint64_t *series, struct error *err)
@@ -356,23 +421,39 @@ static int list_all(const struct sort_pins *p, const struct known_list *known, s
 }
 
 struct checking {
-    const struct sort_pins *pins;
+    struct sort_pins *pins;
     const struct pinned_head *head;
 };
+
+/* Without a link it must still be the object, which is pinned once more. */
+static int check_object(const struct checking *c, const struct pinned_shard *shard,
+                        struct error *err)
+{
+    struct pinned_shard now = {.info = {.name = shard->info.name}};
+    bool found = false;
+    int code = pin_shard(c->pins, &now, &found, err);
+    if (code == 0 && (!found || now.stamp != shard->stamp))
+        return error_set(err, E_CANCELLED, "object '%s' has changed", shard->info.name);
+    return code;
+}
 
 static int check_pin(void *arg, const struct pinned_shard *shard, struct error *err)
 {
     const struct checking *c = arg;
     int fd = -1;
-    int code =
-        shard->info.missing ? 0 : open_pin(c->pins, c->head->series, shard->info.name, &fd, err);
-    if (fd >= 0)
-        close(fd);
-    return code;
+    struct error why = ERROR_INIT;
+    series_set(c->pins, c->head->series);
+    if (shard->info.missing)
+        return 0;
+    int code = open_link(c->pins, c->head->series, shard->info.name, &fd, &why);
+    cleanup_close_(&fd);
+    if (code == E_NOT_FOUND && c->pins->set != NULL)
+        return check_object(c, shard, err);
+    return code != 0 ? error_set(err, code, "%s", why.message) : 0;
 }
 
 /* False: there is no list, or not all of what it names is there. */
-static bool read_list(const struct sort_pins *p, struct buf *text, struct pinned_head *head)
+static bool read_list(struct sort_pins *p, struct buf *text, struct pinned_head *head)
 {
     struct error err = ERROR_INIT;
     struct checking checking = {.pins = p, .head = head};
@@ -397,7 +478,7 @@ int sort_pins_make(struct sort_pins *p, sort_shard_fn *each, void *arg, struct s
     known.text = pinned->again ? &text : NULL;
     encoder_init(&l.encoder, sink_buf(&next));
     int code = pinned->again ? 0 : series_begin(p, &known.head.series, err);
-    atomic_store(&p->series, known.head.series);
+    series_set(p, known.head.series);
     if (code == 0)
         code = list_all(p, &known, &l, err);
     encoder_done(&l.encoder);

@@ -6,6 +6,9 @@
  *     pinned                        written when all are there: their series, and what they are,
  *                                   each with the stamp of its name and version
  *
+ * Objects of a job `archive`, which are many and small, get a link only when they are about to
+ * change: until then a set in memory has their versions (disk/pin_set.h).
+ *
  * With that list a target that has restarted finds the same input again.  Without it, or where one
  * of its pins is gone, everything is pinned anew, in another series: no pin of an earlier one (its
  * disk may come back) is taken for a newer one.  What comes besides when the job goes on without
@@ -18,14 +21,23 @@
 #include "target/sort/part.h"
 #include "target/store/list.h"
 
+struct pin_set;
+
 struct sort_pins {
     const struct sort_part *part;
     atomic_ullong series;
+    struct pin_set *set; /* NULL: each input has a link */
 };
+
+/* `part` is set; done() ends it.  No further link is made after end(). */
+void sort_pins_init(struct sort_pins *p);
+void sort_pins_end(struct sort_pins *p);
+void sort_pins_done(struct sort_pins *p);
 
 typedef int sort_shard_fn(void *arg, const struct sort_shard_info *info, struct error *err);
 
-/* As struct sort_env says of pin_shards() and open_shard(). */
+/* As struct sort_env says of pin_shards() and open_shard().  E_CANCELLED: an input has changed, and
+ * its pin is lost; a further attempt pins anew. */
 int sort_pins_make(struct sort_pins *p, sort_shard_fn *each, void *arg, struct sort_pinned *pinned,
                    struct error *err);
 int sort_pins_open(const struct sort_pins *p, const char *shard, int *fd, struct error *err);

@@ -170,6 +170,7 @@ static int publish_locked(struct commit *c, struct error *err)
         return code;
     if (c->seen != NULL)
         c->seen(c);
+    object_keep_pinned(p, &cur);
     if ((code = rename_step(c, &cur, err)) != 0)
         object_restore_index(p);
     else

@@ -20,5 +20,8 @@ int copy_rule_check(void *ctx, const struct attr *current, struct error *err)
         return error_set(err, E_NOT_MODIFIED, "object '%s' has these bytes already", current->name);
     if (version_is_after(&current->version, r->term, r->version))
         return error_set(err, E_PRECONDITION, "object '%s' was put after the job", current->name);
+    if (r->write_once)
+        return error_set(err, E_WRITE_ONCE, "object '%s' exists, and its bucket is write_once",
+                         current->name);
     return 0;
 }

@@ -47,6 +47,21 @@ static void test_the_same_bytes(void **state)
     assert_int_equal(check(a), 0);
 }
 
+static void test_what_is_there_stays(void **state)
+{
+    (void)state;
+    struct copy_rule r = rule;
+    struct error err = ERROR_INIT;
+    struct attr a = {.name = "a", .size = 3, .checksum = rule.checksum, .version = {5, 6, 1}};
+    r.write_once = true;
+    assert_int_equal(copy_rule_check(&r, NULL, &err), 0);
+    assert_int_equal(copy_rule_check(&r, &a, &err), E_NOT_MODIFIED);
+    a.size = 4;
+    assert_int_equal(copy_rule_check(&r, &a, &err), E_WRITE_ONCE);
+    a.version.map = 100;
+    assert_int_equal(copy_rule_check(&r, &a, &err), E_PRECONDITION);
+}
+
 static void test_the_same_bytes_in_slices(void **state)
 {
     (void)state;
@@ -80,6 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_free_name),
         cmocka_unit_test(test_the_same_bytes),
+        cmocka_unit_test(test_what_is_there_stays),
         cmocka_unit_test(test_the_same_bytes_in_slices),
         cmocka_unit_test(test_no_checksum_is_never_the_same),
         cmocka_unit_test(test_what_came_after_the_job),

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
+#include "target/disk/pin_set.h"
 #include "target/disk/version_floor.h"
 #include "target/store/commit.h"
 #include "target/store/tmp_file.h"
@@ -127,8 +128,23 @@ int object_delete_decide(struct object_store *s, uint64_t bucket_id, const char 
 
 /* --- removing for good ------------------------------------------------------------------------ */
 
+void object_keep_pinned(const struct object_place *p, const struct stored *cur)
+{
+    if (cur->exists && !cur->damaged)
+        pin_sets_keep(p->store->pins, cur->mp, p->bucket_id, &p->path, &cur->attr.version);
+}
+
+/* Nothing is pinned of what cannot be read. */
+static void keep_pinned_here(const struct object_place *p)
+{
+    struct stored cur;
+    if (!pin_sets_idle(p->store->pins) && stored_read_at(p, p->mp, &cur, NULL) == 0)
+        object_keep_pinned(p, &cur);
+}
+
 int object_remove_locked(const struct object_place *p, struct error *err)
 {
+    keep_pinned_here(p);
     int code = index_delete(p->mp->index, p->bucket_id, p->name, err);
     if (code != 0)
         return code;

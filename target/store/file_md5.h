@@ -7,7 +7,10 @@
  *   pool              └▶ read what there is, digest it, … ── caught up ───┘
  *
  * The writer computes the digest of a small file itself: a thread would cost more than the MD5.  At
- * most one thread of the pool works for a file, and leaves when it has caught up. */
+ * most one thread of the pool works for a file, and leaves it when it has caught up.
+ *
+ * A thread reads up to MD5_LANES files at once, side by side (common/md5.h).  It takes those that
+ * wait whenever it has a free lane.  So idle threads have a file each, and busy ones several. */
 #pragma once
 
 #include <stddef.h>
@@ -19,11 +22,19 @@
 struct file_md5;
 struct pool;
 
+/* The threads, and the files that wait for one. */
+struct hashers;
+
+/* Takes the pool. */
+struct hashers *hashers_new(struct pool *threads);
+/* Every file_md5 has been left before.  NULL is fine. */
+void hashers_free(struct hashers *h);
+
 enum { FILE_MD5_SMALL = 64 * 1024 };
 
 /* Of the bytes from `offset` on.  `size`: how many there will be, or UINT64_MAX.  The descriptor
- * stays the caller's.  The pool outlives it. */
-int file_md5_new(struct pool *threads, int fd, uint64_t offset, uint64_t size,
+ * stays the caller's. */
+int file_md5_new(struct hashers *hashers, int fd, uint64_t offset, uint64_t size,
                  struct file_md5 **out, struct error *err);
 /* These bytes were written, behind those before.  One thread at a time. */
 void file_md5_wrote(struct file_md5 *m, const void *data, size_t len);

@@ -10,11 +10,10 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "io/file.h"
+#include "target/disk/pin_set.h"
 #include "target/index/walk.h"
 #include "target/store/commit.h"
 #include "target/store/tmp_file.h"
-
-enum { DIR_MODE = 0750 };
 
 static bool has_mark(const struct stored *cur, const char *job_id)
 {
@@ -253,17 +252,6 @@ int object_each_marked(struct object_store *s, uint64_t bucket_id, const char *j
 
 /* --- pins ------------------------------------------------------------------------------------- */
 
-static int pin_link(const struct object_place *p, const char *path, struct error *err)
-{
-    if (unlink(path) != 0 && errno != ENOENT)
-        return error_errno(err, errno, "remove '%s'", path);
-    if (linkat(p->mp->obj_fd, p->path.text, AT_FDCWD, path, 0) == 0)
-        return 0;
-    if (errno == ENOENT)
-        return object_not_found(p->name, err);
-    return mountpath_failed(p->mp, error_errno(err, errno, "link '%s'", path));
-}
-
 static int pin_locked(struct object_place *p, const char *job_id, const char *link_name,
                       char **path, struct error *err)
 {
@@ -274,13 +262,7 @@ static int pin_locked(struct object_place *p, const char *job_id, const char *li
     if (!stored_visible(p->store, &cur))
         return object_not_found(p->name, err);
     p->mp = cur.mp;
-    if (cur.attr.slices != NULL)
-        return 0;
-    _cleanup_free_ char *dir = xprintf("%s/.dfc/jobs/%s", p->mp->path, job_id);
-    if ((code = file_mkdirs(dir, DIR_MODE, err)) != 0)
-        return code;
-    *path = xprintf("%s/%s", dir, link_name);
-    return pin_link(p, *path, err);
+    return cur.attr.slices != NULL ? 0 : pin_link(p->mp, &p->path, job_id, link_name, path, err);
 }
 
 int object_pin(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
@@ -300,6 +282,95 @@ int object_pin(struct object_store *s, uint64_t bucket_id, const char *name, con
     if (code == 0)
         *path = steal(link);
     return code == 0 ? 0 : error_recode(err, code, "pin '%s'", name);
+}
+
+struct pin_sets *object_store_pins(const struct object_store *s)
+{
+    return s->pins;
+}
+
+/* What the index has of an object whose bytes are here.  Under the lock the file says the same. */
+static bool look_in_index(const struct object_place *p, struct object *o)
+{
+    struct index_record rec;
+    char job[ATTR_JOB_MAX + 1];
+    if (!p->set->settled || index_check(p->mp->index, NULL) != 0 ||
+        index_find(p->mp->index, p->bucket_id, p->name, &rec, job, NULL) != 1 || rec.tombstone ||
+        rec.sliced || object_job_hides(p->store, rec.job))
+        return false;
+    o->fd = -1;
+    o->attr = (struct attr){.name = p->name,
+                            .size = rec.size,
+                            .version = rec.version,
+                            .checksum = rec.checksum,
+                            .modified_ms = rec.modified_ms};
+    return true;
+}
+
+static int open_locked(struct object_place *p, struct object *o, struct error *err)
+{
+    struct stored cur;
+    if (p->set->settled)
+        return object_open_at(p, p->mp, o, err);
+    int code = stored_read(p, &cur, err);
+    return code != 0 ? code : object_open_at(p, cur.mp, o, err);
+}
+
+int object_pin_in(struct object_store *s, struct pin_set *set, uint64_t bucket_id, const char *name,
+                  bool opens, struct object *o, struct error *err)
+{
+    _cleanup_place_ struct object_place p = {0};
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code == 0) {
+        object_lock(&p);
+        code = !opens && look_in_index(&p, o) ? 0 : open_locked(&p, o, err);
+        if (code == 0 && o->attr.slices == NULL)
+            pin_set_add(set, &p.path, &o->attr.version, p.set->roster->generation);
+        object_unlock(&p);
+    }
+    return code == 0 ? 0 : error_recode(err, code, "pin '%s'", name);
+}
+
+/* The file was not replaced since: its attribute need not be read. */
+static int open_trusted(const struct object_place *p, int *fd, struct error *err)
+{
+    int errnum = fault_errno_at("disk.open", p->mp->path);
+    *fd = errnum == 0 ? openat(p->mp->obj_fd, p->path.text, O_RDONLY | O_CLOEXEC) : -1;
+    if (*fd < 0 && errnum == 0)
+        errnum = errno;
+    if (errnum == ENOENT)
+        return object_not_found(p->name, err);
+    return errnum == 0
+               ? 0
+               : mountpath_failed(p->mp, error_errno(err, errnum, "open object '%s' on '%s'",
+                                                     p->name, p->mp->path));
+}
+
+static int open_compared(struct object_place *p, struct pin_set *set, int *fd, struct error *err)
+{
+    struct object o = {.fd = -1};
+    int code = open_locked(p, &o, err);
+    if (code == 0 && !pin_set_has(set, &p->path, &o.attr.version))
+        code = object_not_found(p->name, err);
+    if (code == 0)
+        *fd = o.fd;
+    else if (o.fd >= 0)
+        close(o.fd);
+    return code;
+}
+
+int object_open_pinned(struct object_store *s, struct pin_set *set, uint64_t bucket_id,
+                       const char *name, int *fd, struct error *err)
+{
+    _cleanup_place_ struct object_place p = {0};
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code != 0)
+        return code;
+    object_lock(&p);
+    bool trusts = p.set->settled && pin_set_trusts(set, &p.path, p.set->roster->generation);
+    code = trusts ? open_trusted(&p, fd, err) : open_compared(&p, set, fd, err);
+    object_unlock(&p);
+    return code;
 }
 
 int object_remove_job_files(struct object_store *s, const char *job_id, struct error *err)

@@ -110,6 +110,15 @@ void job_tally_resumed(struct job_tally *t)
     pthread_mutex_unlock(&t->lock);
 }
 
+void job_tally_restart(struct job_tally *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->total = t->done = t->skipped = t->missing = t->failed = t->bytes = 0;
+    t->compared = t->passed = 0;
+    json_array_clear(t->shown);
+    pthread_mutex_unlock(&t->lock);
+}
+
 void job_tally_looked(struct job_tally *t, bool passed)
 {
     add(t, passed ? &t->passed : &t->compared, 1);

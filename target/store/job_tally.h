@@ -26,6 +26,8 @@ void job_tally_missing(struct job_tally *t); /* there is no such object */
 void job_tally_missed(struct job_tally *t, const char *name, const char *why);
 /* An earlier run of this target, which does not count any more, has done a part of the work. */
 void job_tally_resumed(struct job_tally *t);
+/* The work begins anew: what was counted until now counts no more. */
+void job_tally_restart(struct job_tally *t);
 /* Compared with what others have; or passed: an earlier attempt has done that. */
 void job_tally_looked(struct job_tally *t, bool passed);
 void job_tally_fail(struct job_tally *t, const char *name, const struct error *err);

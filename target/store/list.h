@@ -1,7 +1,7 @@
 /* One page of a bucket, of what this target holds: the mountpaths' indexes merged, in bytewise
  * order of names.  Tombstones and what jobs still hide are passed over; but tombstones are shown
  * where they are asked for, since another target may still have the object
- * (proxy/http/list_merge.h).
+ * (proxy/list/merge.h).
  *
  * With a delimiter, names that have it behind the prefix are rolled up into one entry of
  * `prefixes` each, up to and including the delimiter; the scan jumps over what a prefix stands for.

@@ -13,6 +13,7 @@
 #include "hrw/hrw.h"
 #include "io/meter.h"
 #include "io/reader.h"
+#include "target/disk/pin_set.h"
 #include "target/format/attr_rank.h"
 #include "target/format/ec_manifest.h"
 #include "target/store/quarantine.h"
@@ -23,6 +24,7 @@ struct object_store *object_store_new(const struct object_store_config *config)
     s->config = *config;
     for (size_t i = 0; i < OBJECT_STRIPES; i++)
         pthread_mutex_init(&s->stripes[i], NULL);
+    s->pins = pin_sets_new();
     s->puts = metric_get(M_object_put_total, NULL);
     s->put_bytes = metric_get(M_object_put_bytes_total, NULL);
     s->deletes = metric_get(M_object_delete_total, NULL);
@@ -35,6 +37,7 @@ void object_store_free(struct object_store *s)
         return;
     for (size_t i = 0; i < OBJECT_STRIPES; i++)
         pthread_mutex_destroy(&s->stripes[i]);
+    pin_sets_free(s->pins);
     free(s);
 }
 

@@ -37,8 +37,10 @@
 #include "target/disk/space.h"
 
 struct buf;
+struct hashers;
 struct object_store;
-struct pool;
+struct pin_set;
+struct pin_sets;
 struct reader;
 
 struct object_env {
@@ -232,11 +234,11 @@ struct object_put_spec {
     /* Or NULL.  Takes the name's place where it is greater than what is there, or the same and what
      * is there has lost its bytes, or less rank; else E_NOT_MODIFIED. */
     const struct object_moved *moved;
-    const char *slices; /* NULL, or a manifest (ec_manifest.h): then no bytes come */
-    bool pending;       /* the bucket's backend gets it later (back.h) */
-    bool yields;        /* E_PRECONDITION over what is pending: it comes from the backend */
-    bool unnamed;       /* a temporary file: it is never committed, and no rule is asked */
-    struct pool *md5;   /* or NULL: its threads compute ATTR_MD5 (file_md5.h) */
+    const char *slices;  /* NULL, or a manifest (ec_manifest.h): then no bytes come */
+    bool pending;        /* the bucket's backend gets it later (back.h) */
+    bool yields;         /* E_PRECONDITION over what is pending: it comes from the backend */
+    bool unnamed;        /* a temporary file: it is never committed, and no rule is asked */
+    struct hashers *md5; /* or NULL: its threads compute ATTR_MD5 (file_md5.h) */
     const struct s3_sum_text *sum;  /* or NULL: OBJECT_SUM is computed, and must be this one */
     bool unread;                    /* nobody reads it soon: past the page cache (io/direct.h) */
     const struct object_file *file; /* or NULL: it has the bytes, and none come */
@@ -253,6 +255,15 @@ int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
                      struct object_put **out, struct error *err);
 /* E_LENGTH beyond the announced size.  After an error only object_put_abort() is left. */
 int object_put_write(struct object_put *p, const void *data, size_t len, struct error *err);
+/* The same of bytes that another file has at `offset`: they are shared with it, or copied without
+ * going through memory, where the file system can.  `data` has them, too. */
+int object_put_copy(struct object_put *p, int fd, uint64_t offset, const void *data, size_t len,
+                    struct error *err);
+/* All bytes of another file at once, in place of object_put_write(): they are shared with it, if
+ * its file system can do so.  *cloned false: nothing was done, and nothing is wrong.  Sums are of
+ * the clone's bytes, whatever becomes of the other file; go_on() is asked meanwhile. */
+int object_put_clone(struct object_put *p, int fd, int (*go_on)(void *ctx, struct error *err),
+                     void *ctx, bool *cloned, struct error *err);
 /* What was gathered goes into the file, too: then it has all that was given. */
 int object_put_flush(struct object_put *p, struct error *err);
 /* For who reads the file while it grows: a descriptor (the caller's to close) and a reference to
@@ -374,5 +385,15 @@ int object_each_marked(struct object_store *s, uint64_t bucket_id, const char *j
  * Of one in slices there are no bytes here to link: *path is NULL. */
 int object_pin(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
                const char *link_name, char **path, struct object *o, struct error *err);
+/* Pins the object's present version in a set (disk/pin_set.h), without a link.  Of *o the size, the
+ * version, the checksum and the time are set.  o->fd is open where `opens` asks for it, or the
+ * index alone does not tell; else it is -1.  One in slices is not pinned. */
+int object_pin_in(struct object_store *s, struct pin_set *set, uint64_t bucket_id, const char *name,
+                  bool opens, struct object *o, struct error *err);
+/* Opens what the set has pinned, as long as it is the object.  E_OBJECT_NOT_FOUND: it is not, and
+ * may have a link. */
+int object_open_pinned(struct object_store *s, struct pin_set *set, uint64_t bucket_id,
+                       const char *name, int *fd, struct error *err);
+struct pin_sets *object_store_pins(const struct object_store *s);
 /* Removes the job's directories on all mountpaths, pins and work files. */
 int object_remove_job_files(struct object_store *s, const char *job_id, struct error *err);

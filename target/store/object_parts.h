@@ -14,6 +14,7 @@ enum { OBJECT_STRIPES = 1024 };
 struct object_store {
     struct object_store_config config;
     pthread_mutex_t stripes[OBJECT_STRIPES];
+    struct pin_sets *pins;    /* what jobs read */
     atomic_ullong put_memory; /* bytes of buffers handed out */
     metric_t *puts, *put_bytes, *deletes;
 };
@@ -72,6 +73,9 @@ void stored_copy(struct stored *to, const struct stored *from);
 /* Makes the index say what the file on p->mp says; where that fails, the index is stale. */
 void object_restore_index(const struct object_place *p);
 
+/* The file on cur->mp is about to be replaced or removed: what jobs have pinned of it gets a link
+ * (disk/pin_set.h).  Under the lock. */
+void object_keep_pinned(const struct object_place *p, const struct stored *cur);
 /* Removes the file on p->mp and its record; the lock is held.  Fault point: disk.rename. */
 int object_remove_locked(const struct object_place *p, struct error *err);
 

@@ -1,4 +1,6 @@
-/* PUT: the bytes on their way into a temporary file, through checksums and a buffer. */
+/* PUT: its beginning, the rules that it obeys, and its end; put_bytes.c has the bytes between. */
+#include "target/store/put_internal.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,48 +9,17 @@
 #include "common/arena.h"
 #include "common/clock.h"
 #include "common/mem.h"
-#include "io/direct.h"
 #include "io/file.h"
-#include "io/meter.h"
 #include "io/reader.h"
 #include "target/disk/claim.h"
 #include "target/format/attr_rank.h"
-#include "target/store/commit.h"
 #include "target/store/file_md5.h"
 #include "target/store/known.h"
-#include "target/store/put_sums.h"
 #include "target/store/tmp_file.h"
 
 enum {
     ARENA_BYTES = 512,
     ASK_FIRST_MIN = 256 * 1024,
-    WRITE_THROUGH_MIN = 64 * 1024, /* a piece of this size is written as it is */
-    PREALLOCATE_MIN = 1 << 20, /* smaller files get their blocks when they are flushed, together */
-};
-
-struct object_put {
-    struct commit commit; /* first: see put_of() */
-    struct object_condition condition;
-    struct arena *texts;
-    uint64_t size;    /* announced, or OBJECT_SIZE_UNKNOWN */
-    uint64_t written; /* what object_put_write() was given */
-    uint64_t claimed; /* so far room was asked for … */
-    bool allocated;   /* … and taken, more than may be written */
-    uint64_t hollow;  /* how many bytes it has that do not come */
-    struct put_sums sums;
-    struct file_md5 *md5; /* or NULL */
-    char *buffer;
-    size_t buffer_size, buffered;
-    struct direct direct; /* how they are written */
-    bool unread;
-    bool finished; /* all bytes have come, and are what they should be */
-    bool decided;  /* a write of our own, whose version other owners have */
-    bool ranks;    /* of the same version the greater rank stays */
-    bool unnamed;  /* it gets no name */
-    bool linked;   /* a file had the bytes (struct object_file) */
-    bool yields;   /* it takes the place of nothing that is pending */
-    object_done_fn *done;
-    void *arg;
 };
 
 static struct object_put *put_of(struct commit *c)
@@ -215,11 +186,6 @@ static void put_copy_spec(struct object_put *p, const struct object_put_spec *sp
     p->size = spec->size;
 }
 
-static bool put_is_announced(const struct object_put *p)
-{
-    return p->size != OBJECT_SIZE_UNKNOWN;
-}
-
 /* Before a byte has come: of all that is announced, or of what there may be at first. */
 static int put_check_space(const struct object_put *p, struct error *err)
 {
@@ -227,32 +193,6 @@ static int put_check_space(const struct object_put *p, struct error *err)
     const struct mountpath *mp = p->commit.place.mp;
     uint64_t size = put_is_announced(p) ? p->size : config->grow.first;
     return claim_admit(&config->space, mp->path, mp->root_fd, size, err);
-}
-
-/* How far room is taken before the byte at `at` is written. */
-static uint64_t put_claim_end(const struct object_put *p, uint64_t at)
-{
-    const struct object_store_config *config = &p->commit.place.store->config;
-    if (!put_is_announced(p))
-        return space_step_end(&config->grow, at);
-    uint64_t end = space_step_end(&config->allocate, at);
-    return p->size < PREALLOCATE_MIN || end > p->size ? p->size : end;
-}
-
-/* What is small, and the beginning of what may be, is let in by put_check_space() alone. */
-static int put_claim(struct object_put *p, uint64_t at, struct error *err)
-{
-    const struct mountpath *mp = p->commit.place.mp;
-    uint64_t from = p->claimed, end = put_claim_end(p, at);
-    if (end <= from)
-        return 0;
-    p->claimed = end;
-    if (from == 0 && (!put_is_announced(p) || p->size < PREALLOCATE_MIN))
-        return 0;
-    p->allocated = true;
-    if (from == 0)
-        return claim_allocate(mp->path, p->commit.fd, from, end, err);
-    return claim_take(&p->commit.place.store->config.space, mp->path, p->commit.fd, from, end, err);
 }
 
 /* A text that is too long is refused before the bytes come. */
@@ -269,24 +209,6 @@ static bool put_is_worth_asking(const struct object_put *p)
 {
     return !p->unnamed && (p->condition.check != NULL || p->commit.attr.job != NULL ||
                            p->commit.moved || p->size > ASK_FIRST_MIN);
-}
-
-static bool put_is_tombstone(const struct object_put *p)
-{
-    return (p->commit.attr.flags & ATTR_TOMBSTONE) != 0;
-}
-
-/* Other owners have it already, and what it stands for must be known here, too. */
-static bool put_is_known(const struct object_put *p)
-{
-    return p->commit.moved && (p->size == 0 || p->hollow > 0) && !put_is_tombstone(p);
-}
-
-/* A tombstone makes room: space_reserve is kept for it.  What moves here without bytes may take a
- * part of that (known.h). */
-static bool put_takes_room(const struct object_put *p)
-{
-    return !put_is_tombstone(p) && !put_is_known(p) && !p->linked;
 }
 
 /* Of what comes without bytes. */
@@ -322,7 +244,7 @@ static int put_begin_steps(struct object_put *p, const struct object_file *file,
                              : object_tmp_create(c->place.mp, c->tmp, &c->fd, err)) != 0)
         return code;
     direct_begin(&p->direct, c->fd, p->unread);
-    return put_takes_room(p) && p->size > 0 ? put_claim(p, 0, err) : 0;
+    return put_takes_room(p) && p->size > 0 ? object_put_claim(p, 0, err) : 0;
 }
 
 int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
@@ -352,87 +274,6 @@ void object_put_abort(struct object_put *p)
     if (p->commit.fd >= 0)
         unlinkat(p->commit.place.mp->tmp_fd, p->commit.tmp, 0);
     put_free(p);
-}
-
-/* --- bytes ------------------------------------------------------------------------------------ */
-
-static int put_write_out(struct object_put *p, const void *data, size_t len, struct error *err)
-{
-    struct meter *meter = p->commit.place.mp->meter;
-    meter_enter(meter);
-    uint64_t began_us = clock_us();
-    int code = direct_write(&p->direct, data, len, err);
-    meter_count(meter, METER_WRITE, began_us, len);
-    meter_leave(meter);
-    if (code == 0 && p->md5 != NULL)
-        file_md5_wrote(p->md5, data, len);
-    if (code == 0)
-        return 0;
-    mountpath_failed(p->commit.place.mp, code);
-    return error_recode(err, code, "'%s/.dfc/tmp/%s'", p->commit.place.mp->path, p->commit.tmp);
-}
-
-int object_put_flush(struct object_put *p, struct error *err)
-{
-    size_t len = p->buffered;
-    p->buffered = 0;
-    return len > 0 ? put_write_out(p, p->buffer, len, err) : 0;
-}
-
-/* A buffer, once there is something to gather; none when all buffers together have reached their
- * limit. */
-static void put_take_buffer(struct object_put *p)
-{
-    struct object_store *s = p->commit.place.store;
-    size_t size = s->config.put_buffer_bytes;
-    if (atomic_fetch_add(&s->put_memory, size) + size > s->config.put_memory_bytes) {
-        atomic_fetch_sub(&s->put_memory, size);
-        return;
-    }
-    p->buffer = xmalloc(size);
-    p->buffer_size = size;
-}
-
-/* Pieces that are large, or all there is, go to the file as they are; small ones are gathered. */
-static bool put_writes_through(struct object_put *p, size_t len)
-{
-    if (p->buffered > 0)
-        return false;
-    if (len >= WRITE_THROUGH_MIN || p->written == p->size)
-        return true;
-    if (p->buffer == NULL)
-        put_take_buffer(p);
-    return len >= p->buffer_size;
-}
-
-static int put_store(struct object_put *p, const char *at, size_t len, struct error *err)
-{
-    int code = 0;
-    while (len > 0 && code == 0) {
-        if (put_writes_through(p, len))
-            return put_write_out(p, at, len, err);
-        size_t room = p->buffer_size - p->buffered, n = len < room ? len : room;
-        memcpy(p->buffer + p->buffered, at, n);
-        p->buffered += n;
-        at += n;
-        len -= n;
-        if (p->buffered == p->buffer_size)
-            code = object_put_flush(p, err);
-    }
-    return code;
-}
-
-int object_put_write(struct object_put *p, const void *data, size_t len, struct error *err)
-{
-    if (p->size != OBJECT_SIZE_UNKNOWN && len > p->size - p->written)
-        return error_set(err, E_LENGTH, "more than the announced %llu bytes have come",
-                         (unsigned long long)p->size);
-    p->written += len;
-    int code = put_takes_room(p) && len > 0 ? put_claim(p, p->written - 1, err) : 0;
-    if (code != 0)
-        return code;
-    put_sums_update(&p->sums, data, len);
-    return put_store(p, data, len, err);
 }
 
 int object_put_tag(struct object_put *p, const char *name, const char *value, struct error *err)

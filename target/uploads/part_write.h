@@ -14,7 +14,7 @@
 #include "target/uploads/uploads.h"
 
 struct part_write;
-struct pool;
+struct hashers;
 
 struct part_spec {
     unsigned number;
@@ -22,7 +22,7 @@ struct part_spec {
     bool sync;
     const struct checksum_value *expect; /* the MD5 that it must have, or NULL */
     const struct s3_sum_text *sum; /* what it must have, where the upload has checksums; or NULL */
-    struct pool *md5;              /* file_md5.h */
+    struct hashers *md5;           /* file_md5.h */
 };
 
 /* The part, or NULL and the error. */

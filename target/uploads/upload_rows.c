@@ -54,6 +54,7 @@ static bool list_one(void *ctx, const char *id)
     bool wanted = about.bucket_id == l->bucket_id &&
                   strncmp(about.object, l->prefix, strlen(l->prefix)) == 0 && is_behind(l, &row);
     if (wanted) {
+        upload_about_sums(&about, &row.sums);
         add_row(l->out, &row);
         about.object = NULL;
     }

@@ -6,6 +6,7 @@
 
 #include "cluster/placement/upload_id.h"
 #include "common/error.h"
+#include "s3/uploads/sum_kind.h"
 
 struct mountpath_set;
 
@@ -13,6 +14,7 @@ struct upload_row {
     char id[UPLOAD_ID_CHARS + 1];
     char *object;
     uint64_t time_ms;
+    struct s3_sum_kind sums;
 };
 
 struct upload_rows {

@@ -16,6 +16,8 @@ from peers import Cluster
 # name, mode, size, requests a round; the floors: of native's requests/s, local and forwarded
 ROWS = [
     ("GET 1 KiB", "get", KIB, 20000, None, 0.4),
+    ("GET 64 KiB", "get", 64 * KIB, 8000, None, None),
+    ("GET 256 KiB", "get", 256 * KIB, 3000, None, None),
     ("GET 1 MiB", "get", MIB, 1000, None, 0.55),
     ("GET 16 MiB", "get", 16 * MIB, 100, None, 0.55),
     ("PUT 1 KiB", "put", KIB, 5000, None, None),

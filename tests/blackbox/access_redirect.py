@@ -127,6 +127,42 @@ def test_a_proof_is_for_one_user(c):
         check(time.monotonic() - began < 60, "a disabled user's redirect is still good")
 
 
+def ring_url(c, method, what, identity=None):
+    reply = (identity or c.root).call(method, f"/v1/rings/ring/{what}", b"x", follow=False)
+    return reply.expect(307).headers["Location"]
+
+
+def test_the_calls_of_rings(c):
+    """Each has its own proof, which is none for objects; and each asks for its right."""
+    c.call("POST", "/v1/buckets/ring", {"action": "create", "value": {"ring": "cap=2"}}).expect(201)
+    calls = [("POST", "samples"), ("GET", "status"), ("PUT", "generation"), ("DELETE", "samples")]
+    urls = {call: ring_url(c, *call) for call in calls}
+    ask(c, "POST", urls[calls[0]], b"x").expect(400, "bad_sample")
+    for (method, what), url in urls.items():
+        ask(c, method, re.sub(r"&dfca=[^&]*", "", url), b"x").expect(401, "unauthorized")
+        for (other, its), its_url in urls.items():
+            mixed = its_url.split("dfca=")[0] + "dfca=" + url.split("dfca=")[1]
+            if (method, what) != (other, its):
+                ask(c, other, mixed, b"x").expect(403, "access_denied")
+        ask(c, method, url.replace("/v1/rings/", "/v1/objects/"), b"x").expect(403, "access_denied")
+    rights = {"read": ["GET"], "write": ["POST", "PUT"], "delete": ["DELETE"]}
+    for right, methods in rights.items():
+        user = make_user(c, "ring-" + right, [{"rights": [right], "bucket": "ring"}])
+        for method, what in calls:
+            if method in methods:
+                ring_url(c, method, what, user)
+                continue
+            path = f"/v1/rings/ring/{what}"
+            user.call(method, path, b"x", follow=False).expect(403, "access_denied", right_of(rights, method))
+            for node in c.targets():
+                user.call(method, path, b"x", node=node, follow=False).expect(403, "access_denied")
+    c.destroy("ring")
+
+
+def right_of(rights, method):
+    return next(right for right, methods in rights.items() if method in methods)
+
+
 def test_a_bucket_made_anew_is_another_one(c):
     c.create("anew")
     c.put("anew", "o", DATA)

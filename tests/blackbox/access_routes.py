@@ -231,6 +231,21 @@ def test_actions_of_a_bucket_ask_for_their_rights(c):
     reader = make_user(c, "act-copier", [{"rights": ["read"], "bucket": "acts"}])
     copy = {"action": "copy", "value": {"prefix": "below/", "to": "elsewhere"}}
     reader.call("POST", "/v1/buckets/acts", copy).expect(403, "access_denied", "'write'")
+    archive = {"action": "archive", "value": {"prefix": "below/", "archive": "mine/a.tar"}}
+    reader.call("POST", "/v1/buckets/acts", archive).expect(403, "access_denied", "'write'")
+    unarchive = {"action": "unarchive", "value": {"prefix": "below/", "prepend": "mine/"}}
+    reader.call("POST", "/v1/buckets/acts", unarchive).expect(403, "access_denied", "'write'")
+    archiver = make_user(c, "act-archiver", [{"rights": ["read"], "bucket": "acts"},
+                                             {"rights": ["write"], "bucket": "acts",
+                                              "prefix": "mine/"}, {"rights": ["jobs"]}])
+    archiver.call("POST", "/v1/buckets/acts", archive).expect(202)
+    promote = {"action": "promote", "value": {"path": "/data", "prepend": "mine/"}}
+    reader.call("POST", "/v1/buckets/acts", promote).expect(403, "access_denied", "'write'")
+    archiver.call("POST", "/v1/buckets/acts", promote).expect(403, "access_denied", "'operate'")
+    unarchive["value"]["allow_empty"] = True
+    archiver.call("POST", "/v1/buckets/acts", unarchive).expect(202)
+    archive["value"]["archive"] = "theirs/a.tar"
+    archiver.call("POST", "/v1/buckets/acts", archive).expect(403, "access_denied", "'write'")
 
 
 def test_a_job_over_objects_asks_for_jobs(c):
@@ -238,6 +253,7 @@ def test_a_job_over_objects_asks_for_jobs(c):
     grants = [{"rights": ["read", "write", "delete"], "bucket": "acts"}]
     user = make_user(c, "act-jobless", grants)
     rows = (("delete", nothing), ("evict", nothing), ("copy", {**nothing, "to": "acts"}),
+            ("archive", {**nothing, "archive": "a.tar"}), ("unarchive", nothing),
             ("prefetch", nothing), ("download", {"list": ["http://127.0.0.1:1/x"]}))
     for action, value in rows:
         user.call("POST", "/v1/buckets/acts", {"action": action, "value": value}).expect(

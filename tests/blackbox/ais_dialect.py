@@ -468,7 +468,8 @@ def test_lists(c):
         equal([(e["n"], e["f"]) for e in level],
               [("a", 64), ("d.x", 64), ("d/", 256), ("é" * 200, 64)], "one level")
         equal(set(list_page(c, "lists", node, flags="16")["Entries"][0]), {"n", "f"}, "names only")
-    for flags, status in (("8", 501), ("512", 501), (str(1 << 63), 501), ("x", 400), ("-1", 400)):
+        equal(names(list_page(c, "lists", node, flags="8")), wanted, "with members, of no archives")
+    for flags, status in (("512", 501), (str(1 << 63), 501), ("x", 400), ("-1", 400)):
         reply = sdk(c, "GET", "buckets/lists", action("list", prefix="", flags=flags))
         check(reply.status == status, f"flags {flags}: {reply!r}")
     refusal(sdk(c, "GET", "buckets/nobody", action("list")), 404, "bucket_not_found",
@@ -491,12 +492,14 @@ def test_other_calls_say_that_they_are_not_served(c):
                          ("GET", "reverse/daemon?what=log"),
                          ("DELETE", "buckets/rest"), ("PUT", "objects/rest/o?append_type=a"),
                          ("PUT", "objects/rest/o?partNumber=1"),
-                         ("GET", "objects/rest/o?etl_name=e"), ("GET", "objects/rest/o?archmode=p"),
+                         ("GET", "objects/rest/o?etl_name=e"),
                          ("GET", "objects/rest/o?latest-ver=true"),
                          ("GET", "objects/rest/o?namespace=ns")):
         body = action("etl-bck") if method not in ("GET", "HEAD") else None
         refusal(sdk(c, method, path, body), 501, "not_supported", "")
     equal(sdk(c, "GET", "objects/rest/o?never_heard_of=1").status, 400, "an unknown parameter")
+    refusal(sdk(c, "GET", "objects/rest/o?archmode=prefix"), 400, "invalid_argument",
+            "ais://rest/o: archmode ")
     other = c.http.request("GET", c.url() + "/v1/objects/rest/o?provider=aws", None,
                            {**SDK, **c.root.headers()})
     refusal(other, 501, "not_supported", "ais://rest/o: parameter 'provider=aws'")
@@ -531,7 +534,9 @@ def hostile(c, by, statuses):
                 ("GET", "objects/shut/o?archpath=m", None), ("HEAD", "objects/shut/o", None),
                 ("PUT", "objects/shut/o", b"other"), ("DELETE", "objects/shut/o", None),
                 ("POST", "objects/shut/o", action("promote")), ("PATCH", "objects/shut/o", b"{}"),
-                ("PUT", "buckets/shut", b"{}"), ("PATCH", "buckets/shut", b"{}"),
+                ("PUT", "buckets/shut", action("archive", objnames=["o"], archname="o.tar",
+                                               tobck={"name": "shut"})),
+                ("PATCH", "buckets/shut", b"{}"),
                 ("POST", "objects/shut/o", action("mpt-upload")),
                 ("PUT", f"objects/shut/o?uploadId={UPLOAD}&partNumber=1", b"other"),
                 ("POST", f"objects/shut/o?uploadId={UPLOAD}", completion(1)),

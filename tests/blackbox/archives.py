@@ -4,6 +4,7 @@
 import io
 import os
 import tarfile
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 from lib import check, contents, equal, main
@@ -75,10 +76,29 @@ def test_append(c):
         c.put(bucket, "grows", old).expect(200)
         run(c, "archive", "append", f"{bucket}/grows", path)
         equal(members(c.get(bucket, "grows").body), members(old) + [("more", data)], bucket)
+        again = c.dfcctl("archive", "append", f"{bucket}/grows", path)
+        check(again.returncode != 0 and "has a member 'more'" in again.stderr, again.stderr)
+        run(c, "archive", "append", f"{bucket}/grows", path, "--overwrite")
+        equal(members(c.get(bucket, "grows").body), members(old) + 2 * [("more", data)], bucket)
+
+
+def test_append_to_a_zip(c):
+    folder, wanted = os.path.join(c.dir, "folder"), {}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as z:
+        z.writestr("first", b"1" * 10000)
+    for bucket in ("one", "two", "ec"):
+        c.put(bucket, "z.zip", out.getvalue()).expect(200)
+        run(c, "archive", "append", f"{bucket}/z.zip", folder)
+        with zipfile.ZipFile(io.BytesIO(c.get(bucket, "z.zip").body)) as z:
+            got = {n: z.read(n) for n in z.namelist()}
+        wanted = wanted or got
+        equal(len(got), 241, "members")
+        check(got == wanted and got["first"] == b"1" * 10000, bucket)
 
 
 def test_appenders_at_once(c):
-    """Each repeats what lost a race: every file is there, once."""
+    """Each command repeats what lost a race: every file is there, once."""
     out = io.BytesIO()
     tarfile.open(fileobj=out, mode="w").close()
     c.put("two", "shared", out.getvalue()).expect(200)
@@ -88,19 +108,26 @@ def test_appenders_at_once(c):
             path = os.path.join(c.dir, f"{who}-{i}")
             with open(path, "w", encoding="utf-8") as f:
                 f.write(f"{who} {i}")
-            while True:
-                done = c.dfcctl("archive", "append", "two/shared", path)
-                if "changed meanwhile" not in done.stderr:
-                    break
-            equal((done.returncode, done.stderr), (0, ""), f"append {path}")
+            run(c, "archive", "append", "two/shared", path)
 
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(append, "ab"))
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(append, "abc"))
     got = members(c.get("two", "shared").body)
-    equal(sorted(got), [(f"{w}-{i}", b"%s %d" % (w.encode(), i)) for w in "ab" for i in range(5)],
+    equal(sorted(got), [(f"{w}-{i}", b"%s %d" % (w.encode(), i)) for w in "abc" for i in range(5)],
           "members")
-    for who in "ab":
+    for who in "abc":
         equal([n for n, _ in got if n[0] == who], [f"{who}-{i}" for i in range(5)], "order")
+
+
+def test_append_takes_so_many(c):
+    folder = os.path.join(c.dir, "many")
+    os.makedirs(folder)
+    for i in range(4):
+        os.makedirs(os.path.join(folder, f"{i}"))
+    for i in range(262145):
+        os.close(os.open(os.path.join(folder, f"{i % 4}", f"{i}"), os.O_CREAT | os.O_WRONLY))
+    refused = c.dfcctl("archive", "append", "two/shared", folder)
+    check(refused.returncode != 0 and "at most 262144 files" in refused.stderr, refused.stderr)
 
 
 def test_a_sort_of_xz_and_bz2(c):

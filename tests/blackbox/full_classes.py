@@ -10,6 +10,7 @@ end well."""
 import concurrent.futures
 import hashlib
 import io
+import json
 import os
 import re
 import tarfile
@@ -31,16 +32,16 @@ ARGS = [f"--target-arg={a}" for a in (
     "--cold-share=100%", f"--cold-writes={LIMIT}", f"--slices-readers={LIMIT}",
     f"--rename-parallel={LIMIT}", f"--uploads-parallel={LIMIT}",
     f"--hash-threads={LIMIT}", f"--batches-max={LIMIT}",
-    f"--unpack-threads={LIMIT}",
+    f"--unpack-threads={LIMIT}", f"--ring-parallel={LIMIT}",
     # Without a lease the leader compares before it answers a read, in a thread that commits.
     f"--faults=copies.lease=skip,pool.job=hold:{HELD}")]
 LARGE = bytes(range(256)) * 64  # in slices; eight of it are no small file for MD5
 
 
-def packed():
-    """A compressed tar with one member."""
+def packed(mode="w:gz"):
+    """A compressed tar with one member, or a plain one."""
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+    with tarfile.open(fileobj=out, mode=mode) as tar:
         info = tarfile.TarInfo("m")
         info.size = 5
         tar.addfile(info, io.BytesIO(b"bytes"))
@@ -81,6 +82,10 @@ def unpack(c, name):
     return c.object("GET", "packed", name, query="member=m").expect(200)
 
 
+def append(c, name):
+    return c.object("PUT", "grown", name, b"more", query="member=n").expect(200)
+
+
 def begin_upload(c, name):
     return c.call("POST", f"/v1/uploads/one/{name}", b"", node="t1").expect(201)
 
@@ -100,10 +105,37 @@ def complete_upload(c, name_and_query):
     return c.call("POST", f"/v1/uploads/one/{name_and_query}", listed, node="t1").expect(200)
 
 
+def led_ring(c):
+    """A ring whose keeper is t1."""
+    return next(b for b in ("ring-b", "ring-c", "ring-d", "ring-e", "ring-f", "ring-g")
+                if c.owner(b, "head") == "t1")
+
+
+def clear_ring(c, _):
+    return c.call("DELETE", f"/v1/rings/{led_ring(c)}/samples", node="t1").expect(200)
+
+
+def read_sample(c, _):
+    """The first sample of a lane of t1."""
+    lane = next(s["lane"] for s in PUSHED if s["lane"].startswith("t1."))
+    return c.call("GET", f"/v1/rings/ring-a/samples?lane={lane}", node="t1").expect(200)
+
+
+PUSHED = []  # what dfcctl has said of each
+
+
+def push_to_t1(c):
+    while not any(s["lane"].startswith("t1.") for s in PUSHED):
+        PUSHED.append(json.loads(c.dfcctl("ring", "push", "ring-a", __file__, "-o", "json").stdout))
+
+
 KINDS = {
     "assembler": ("one", complete_upload),
     "keeper": ("one", begin_upload),
+    "appender": ("grown", append),
     "mover": ("one", rename),
+    "ring-keeper": (None, clear_ring),
+    "ring-lane": (None, read_sample),
     "hander": (None, pass_on),
     "batch": ("one", batch),
     "commit": ("two", lambda c, name: c.put("two", name, b"new")),
@@ -130,6 +162,8 @@ def prepare(c, kind, label):
         c.put(bucket, name, LARGE)
     elif bucket == "packed":
         c.put(bucket, name, packed())
+    elif bucket == "grown":
+        c.put(bucket, name, packed("w"))
     return upload_one(c, name) if kind == "assembler" else name
 
 
@@ -180,8 +214,12 @@ def test_a_full_class_holds_up_no_other(c):
     c.create("one")
     c.create("two", copies=2)
     c.create("packed")
+    c.create("grown")
     c.create("hashed", etag="md5")
     c.create("sliced", ec={"data": 1, "parity": 1, "min_size": 1000})
+    for letter in "abcdefg":
+        c.create(f"ring-{letter}", ring="cap=1000")
+    push_to_t1(c)
     backend = f"s3://data?endpoint={S3.url}&auth=none"
     S3.put("data", "seed", b"seed")
     c.create("cold", backend=backend)

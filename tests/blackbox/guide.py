@@ -41,7 +41,8 @@ NOT_RUN = "not run by the tests"
 PAGES = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs/guide/*.md")))]
 HOME = "/home/me/dfc"
 MOUNTS = "mount.md"  # run alone: it needs FUSE and a mount namespace
-PROGRAMS = {"etcd": "etcd-server", "aws": "awscli", "rclone": "rclone", "s3cmd": "s3cmd"}
+PROGRAMS = {"etcd": "etcd-server", "aws": "awscli", "rclone": "rclone", "s3cmd": "s3cmd",
+            "bsdtar": "libarchive-tools"}
 FIRST_PORT = 8080
 WITH_PORT = re.compile(r"(127\.0\.0\.1:|-port[= ]|_port\": )(\d+)")
 FENCE = re.compile(r"^```(.*)$")

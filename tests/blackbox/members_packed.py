@@ -15,7 +15,7 @@ import threading
 import urllib.parse
 import zipfile
 
-from lib import check, equal, in_parallel, main, skip
+from lib import SANITIZED, check, equal, in_parallel, main, skip, wait_for
 from members import BUCKETS, archive, files_of, get, many, page, query
 
 SEED = 41
@@ -50,12 +50,19 @@ MAKERS = {
     "stored.zip": "zip -q -r -0 -y a.zip set && cat a.zip && rm a.zip",
     "deflated.zip": "zip -q -r -9 -y a.zip set && cat a.zip && rm a.zip",
     "stream.zip": "zip -q -r - set -x set/link | cat",
+    "newc.cpio": "find set | sort | cpio --quiet -o -H newc",
+    "crc.cpio": "find set | sort | cpio --quiet -o -H crc",
+    "odc.cpio": "find set | sort | cpio --quiet -o -H odc",
+    "bin.cpio": "find set | sort | cpio --quiet -o",
+    "bsd.cpio": "bsdtar --format=cpio -cf - set",
+    "newc.cpio.zst": "find set | sort | cpio --quiet -o -H newc | zstd -q",
+    "odc.cpio.xz": "find set | sort | cpio --quiet -o -H odc | xz",
 }
 
 
 def made(folder):
     """{name: bytes} of each archive."""
-    for program in ("bsdtar", "zip", "xz", "bzip2", "zstd", "lz4"):
+    for program in ("bsdtar", "cpio", "zip", "xz", "bzip2", "zstd", "lz4"):
         if shutil.which(program) is None:
             skip(f"there is no {program}")
     found = {}
@@ -183,6 +190,24 @@ def test_a_bomb_is_an_error(c):
         get(c, "plain", "bomb.tar.zst", path).expect(422, "archive_damaged", "does not warrant")
 
 
+def test_a_size_that_no_reader_gets_is_not_announced(c):
+    """A TiB of holes in 127 bytes: the error comes before the first byte, in HEAD, too."""
+    with tempfile.TemporaryDirectory(prefix="dfc-holes-") as folder:
+        subprocess.run("truncate -s 1T holes; echo small > small; "
+                       "tar --sparse -czf holes.tgz holes small", shell=True, cwd=folder, check=True)
+        with open(os.path.join(folder, "holes.tgz"), "rb") as f:
+            data = f.read()
+    c.put("plain", "holes.tgz", data)
+    equal(get(c, "plain", "holes.tgz", "small").expect(200).body, b"small\n", "another member")
+    reply = get(c, "plain", "holes.tgz", "holes").expect(422, "archive_limit", "are unpacked of")
+    check(int(reply.headers["Content-Length"]) < 1000, "the size is announced")
+    get(c, "plain", "holes.tgz", "holes", method="HEAD").expect(422)
+    c.object("GET", "plain", "holes.tgz", query=query(members="tar", mode="prefix", match="hol")
+             ).expect(422, "archive_limit")
+    listed = {m["name"]: m["size"] for m in page(c, "plain", "holes.tgz").json()["members"]}
+    equal(listed, {"holes": 1 << 40, "small": 6}, "the list")
+
+
 def test_an_index_that_is_larger_than_its_memory(c):
     """Also where the archive is so small that one read takes it in."""
     data = lzma.compress(many(12000, 160) + bytes(1024))
@@ -213,6 +238,46 @@ def leave(url):
     with socket.create_connection((url.hostname, url.port), timeout=60) as s:
         s.sendall(f"GET {url.path}?{url.query} HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n".encode())
         equal(s.recv(12, socket.MSG_WAITALL), b"HTTP/1.1 200", "the reply")
+
+
+def resident(c, target):
+    """MiB of memory."""
+    with open(f"/proc/{c.pid(target)}/statm", encoding="ascii") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
+def begin_read(c, name, path):
+    """→ a socket out of which nothing is read."""
+    there = f"{c.url('p1')}/v1/objects/plain/{name}?{query(member=path)}"
+    where = c.http.request("GET", there, None, None, follow=False).expect(307).headers["Location"]
+    url = urllib.parse.urlsplit(where)
+    s = socket.create_connection((url.hostname, url.port), timeout=60)
+    s.sendall(f"GET {url.path}?{url.query} HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n".encode())
+    return s
+
+
+def test_slow_readers_hold_no_index(c):
+    """Each archive has an index of nearly all of the memory for indexes, 1 MiB."""
+    target = c.owner("plain", "large.tar.gz")
+    held = [begin_read(c, "large.tar.gz", "large") for _ in range(THREADS)]
+    names = [n for n in (f"slow-{i}.tgz" for i in range(400)) if c.owner("plain", n) == target][:50]
+    data = gzip.compress(many(6000, 60) + bytes(1024), 1)
+    in_parallel(lambda name: c.put("plain", name, data), names)
+    before, made = resident(c, target), indexes(c, target)
+    for i, name in enumerate(names):
+        held.append(begin_read(c, name, "x" * 53 + "/000001"))
+        wait_for(lambda i=i: indexes(c, target) > made + i, f"the index of {name}")
+    grown = resident(c, target) - before
+    for s in held:
+        s.close()
+    check(SANITIZED or grown < 20, f"{len(names)} readers made the target grow by {grown} MiB")
+
+
+def indexes(c, target):
+    """How many it has made."""
+    text = c.call("GET", "/metrics", node=target).expect(200).body.decode()
+    return sum(int(float(line.split()[-1])) for line in text.splitlines()
+               if "archive_index_total{" in line and 'outcome="made"' in line)
 
 
 def test_an_archive_that_is_overwritten_under_readers(c):

@@ -2,12 +2,14 @@
 """A mount in a cluster with access control: it has the rights of the user who mounted, by keys or
 by a token, and programs meet a refusal as EACCES."""
 
+import errno
 import os
 
 from access_lib import GuardedCluster, make_user
 from lib import check, equal, main, wait_for
-from mount_bucket import read
+from mount_bucket import fails, read
 from mount_lib import directory_of, mounted, needs_fuse, said_by_sanitizers
+from mount_write import write
 
 DENIED = 7
 GRANT = {"rights": ["read", "list"], "bucket": "box"}
@@ -45,6 +47,23 @@ def test_a_user_without_rights_is_refused(c):
     for env in (keys(stranger), {"DFC_ACCESS_KEY": "", "DFC_CLUSTER_KEY_FILE": ""}):
         done = c.dfcctl("fs", "mount", "dfc://box", directory_of(c, "refused"), env=env)
         equal(done.returncode, DENIED, done.stderr)
+
+
+def test_writes_need_the_right(c):
+    reader = make_user(c, "only-reader", [GRANT])
+    writer = make_user(c, "writer", [{"rights": ["read", "list", "write"], "bucket": "box", "prefix": "mine/"},
+                                     {"rights": ["list"], "bucket": "box"}])
+    with mounted(c, "dfc://box", "--writable", env=keys(reader)) as path:
+        fails(errno.EACCES, write, path + "/d/new", b"1")
+        fails(errno.EACCES, write, path + "/d/o", b"1")
+        fails(errno.EACCES, os.unlink, path + "/d/o")
+        fails(errno.EACCES, os.mkdir, path + "/e")
+        check(read(path + "/d/o") == DATA, "other bytes")
+    with mounted(c, "dfc://box/mine", "--writable", env=keys(writer)) as path:
+        write(path + "/new", b"1")
+        write(path + "/large", DATA)
+        check(read(path + "/large") == DATA, "other bytes")
+    equal(c.names("box"), ["d/o", "mine/large", "mine/new"], "objects")
 
 
 def test_rights_end_while_it_is_mounted(c):

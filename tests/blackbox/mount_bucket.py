@@ -11,8 +11,9 @@ import subprocess
 import sys
 import time
 
+from frozen import frozen
 from lib import BUILD, SANITIZED, Failed, check, equal, in_parallel, main, wait_for
-from mount_lib import (directory_of, has_ended, mount, mounted, mounts, needs_fuse, said_by_sanitizers, server,
+from mount_lib import (directory_of, kill_all, mount, mounted, mounts, needs_fuse, said_by_sanitizers, server,
                        to_be_cleaned, umount, waits_for_fuse)
 
 MANY = 1500 if SANITIZED else 5000  # names of one directory
@@ -146,6 +147,49 @@ def test_attributes(c):
         check(room.f_blocks >= room.f_bavail > 0, f"room: {room}")
 
 
+def test_info(c):
+    with mounted(c, "dfc://attr") as path:
+        said = dict(line.split(None, 1) for line in c.dfcctl("fs", "info", path + "/o").stdout.splitlines())
+        equal((said["object"], said["etag"]), ("dfc://attr/o", os.getxattr(path + "/o", "user.dfc.etag").decode()),
+              "what is said of a file")
+        said = c.dfcctl("fs", "info", path).stdout
+        check(f"pid         {server(path)}" in said and "supervisor" in said, said)
+        equal(c.dfcctl("fs", "info", path + "/none").returncode, 3, "a name that is not there")
+    equal(c.dfcctl("fs", "info", c.dir).returncode, 3, "no mount")
+
+
+def test_mount_calls_a_helper(c):
+    """As mount(8) does for a line of /etc/fstab."""
+    c.create("fstab")
+    path, helper = directory_of(c, "fstab"), os.path.join(c.dir, "mount.dfc")
+    to_be_cleaned(path)
+    os.symlink(os.path.join(BUILD, "dfc-mount"), helper)
+
+    def call(*words):
+        return subprocess.run([helper, *words], env=c.dfcctl_environment(), timeout=60, check=False,
+                              capture_output=True, text=True)
+
+    endpoint = f"endpoint={c.url()}"
+    equal(call("dfc://fstab", path, "-f", "-o", "rw").returncode, 0, "a fake mount")
+    equal(mounts(path), [], "what it mounted")
+    for options, fails_with in ((f"ro,_netdev,x-systemd.automount,{endpoint}", errno.EROFS), (f"rw,{endpoint}", None)):
+        done = call("dfc://fstab", path, "-o", options)
+        equal(done.returncode, 0, done.stderr)
+        if fails_with:
+            fails(fails_with, os.mkdir, path + "/d")
+        else:
+            os.mkdir(path + "/d")
+            equal(call("dfc://fstab", path, "-o", "ro,remount,nosuid").returncode, 0, "remount read-only")
+            fails(errno.EROFS, os.mkdir, path + "/e")
+            equal(call("dfc://fstab", path, "-o", "rw,remount").returncode, 0, "remount writable")
+            os.rmdir(path + "/d")
+        umount(c, path)
+    done = call("dfc://fstab", path + "/none", "-o", "ro,remount")
+    equal((done.returncode, "No such file" in done.stderr), (1, True), done.stderr)
+    done = call("dfc://fstab", path, "-o", "noexec")
+    equal((done.returncode, "no flag --noexec" in done.stderr), (2, True), done.stderr)
+
+
 def test_nothing_can_be_written(c):
     c.create("ro")
     c.put("ro", "d/o", b"data").expect(200)
@@ -201,21 +245,17 @@ def test_a_killed_reader_ends(c):
     c.create("stopped")
     c.put("stopped", "o", LARGE).expect(200)
     owner = c.owner("stopped", "o")
-    pid = c.pid(owner)
     with mounted(c, "dfc://stopped", "--max-readahead=0") as path:
         script = "import os,sys\nf=os.open(sys.argv[1],0)\nprint(flush=True)\ninput()\nos.pread(f,9,0)"
         with subprocess.Popen([sys.executable, "-c", script, path + "/o"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE) as reader:
             reader.stdout.readline()
-            os.kill(pid, signal.SIGSTOP)
-            try:
+            with frozen(c, owner):
                 reader.stdin.write(b"\n")
                 reader.stdin.flush()
                 waits_for_fuse(reader, PREAD)
                 reader.kill()
                 equal(reader.wait(60), -signal.SIGKILL, "the reader's end")
-            finally:
-                os.kill(pid, signal.SIGCONT)
     c.wait_node(owner, "active")
 
 
@@ -261,9 +301,7 @@ def test_a_mount_in_use_stays(c):
 
 def test_a_killed_process_is_cleared(c):
     path = mount(c, "dfc://again")
-    pid = server(path)
-    os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: has_ended(pid), "the process to end")
+    kill_all(path)
     try:
         os.listdir(path)
         raise Failed("a mount without a process answers")

@@ -7,6 +7,7 @@ import ctypes
 import glob
 import os
 import shutil
+import signal
 import tempfile
 
 from lib import BUILD, Failed, check, equal, skip, wait_for
@@ -16,6 +17,21 @@ MOUNTED = []  # directories
 REPORTS = []  # the directory for those of sanitizers
 LIBC = ctypes.CDLL(None, use_errno=True)
 DETACH = 2
+AT_FDCWD = -100
+
+
+def libc(name, *arguments):
+    """A call that Python has not."""
+    if getattr(LIBC, name)(*arguments) != 0:
+        raise OSError(ctypes.get_errno(), name)
+
+
+def renameat2(one, two, flags):
+    libc("renameat2", AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(two), flags)
+
+
+def fallocate(fd, mode, at, size):
+    libc("fallocate", fd, mode, ctypes.c_int64(at), ctypes.c_int64(size))
 
 
 def needs_fuse():
@@ -85,6 +101,19 @@ def server(path):
     return int(os.getxattr(path, "user.dfc.pid"))
 
 
+def supervisor(path):
+    """The process that starts another one when that dies."""
+    return int(os.getxattr(path, "user.dfc.supervisor"))
+
+
+def kill_all(path):
+    """The mount ends: nothing takes over."""
+    pids = supervisor(path), server(path)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: all(map(has_ended, pids)), "the processes of the mount to end")
+
+
 def has_ended(pid):
     """Its parent may not have been told yet."""
     try:
@@ -95,20 +124,25 @@ def has_ended(pid):
 
 
 def umount(c, path, status=0):
-    pid = server(path)
+    pids = supervisor(path), server(path)
     done = c.dfcctl("fs", "umount", path)
     if done.returncode != status:
         raise Failed(f"fs umount: {done.returncode}: {done.stderr}")
     if status == 0:
         equal(mounts(path), [], "mounts after umount")
-        check(has_ended(pid), f"the process {pid} is there after umount")
+        for pid in pids:
+            check(has_ended(pid), f"the process {pid} is there after umount")
     return done
 
 
 @contextlib.contextmanager
 def mounted(c, url, *flags, **options):
     path = mount(c, url, *flags, **options)
-    yield path
+    try:
+        yield path
+    except BaseException:
+        clean()  # for the tests that follow
+        raise
     umount(c, path)
 
 

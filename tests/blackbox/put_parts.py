@@ -82,10 +82,16 @@ def parts_of(upload):
     return set(upload.parts()[0]) if upload is not None else set()
 
 
+def connections(c):
+    """Of clients at targets.  A killed client has one until the target has read what it had sent."""
+    return sum(metric(c, 'dfc_http_connections{listener="public"}', node=t) for t in c.targets())
+
+
 def kill_at(c, files, name, to, count):
     """Starts a put and kills it when the cluster has `count` parts.  The upload and its parts then;
     None, None where the put ended before."""
     bucket, _, key = to.partition("/")
+    before = connections(c)
     p = files.start(name, to, "-j", "2")
     wait_for(lambda: p.poll() is not None or len(parts_of(the_upload(c, bucket, key))) >= count,
              f"{count} parts", SECONDS)
@@ -94,6 +100,7 @@ def kill_at(c, files, name, to, count):
     if p.returncode == 0:
         return None, None
     equal(p.returncode, -9, f"how put ended: {err}")
+    wait_for(lambda: connections(c) <= before, "the end of the killed put's connections", SECONDS)
     upload = the_upload(c, bucket, key)
     return upload, parts_of(upload)
 
@@ -113,6 +120,12 @@ def is_stored(c, files, name, to):
 
 def received(c):
     return sum(metric(c, "dfc_http_bytes_received_total", node=t) for t in c.targets())
+
+
+def part_requests(c):
+    """{node: {class of codes: parts}}"""
+    return {t: {code: metric(c, f'dfc_http_requests_total{{route="upload_part",code="{code}"}}', t)
+                for code in ("2xx", "3xx", "4xx", "5xx")} for t in c.targets()}
 
 
 def broken(c, files, to, name="f"):
@@ -181,7 +194,8 @@ def test_a_put_that_is_killed_sends_no_part_twice(c):
                                               f"{len(have)} parts")
     sent = (received(c) - before) // MIB
     wasted = kills * 2 * PART // MIB + 1  # two parts were on their way at each kill
-    check(sent <= SIZE // MIB + wasted, f"targets received {sent} MiB")
+    check(sent <= SIZE // MIB + wasted, f"targets received {sent} MiB, for {kills} kills, by these "
+                                        f"requests: {part_requests(c)}")
 
 
 def test_a_put_that_is_killed_at_any_moment(c):

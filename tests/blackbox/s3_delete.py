@@ -3,12 +3,11 @@
 
 import base64
 import hashlib
-import os
-import signal
 import xml.etree.ElementTree as ElementTree
 from xml.sax.saxutils import escape
 
 from access_lib import GuardedCluster, make_user
+from frozen import frozen
 from lib import check, equal, main, wait_for
 from s3_lib import NAMESPACE, S3, refused
 
@@ -149,11 +148,8 @@ def test_a_stopped_owner_is_called_for_some_keys_and_no_more(c):
     c.stop("p2")
     c.start("p2", "--arg=--stall-timeout=1s")
     c.wait_node("p2", "active")
-    os.kill(c.pid("t2"), signal.SIGSTOP)
-    try:
+    with frozen(c, "t2"):
         gone, errors = outcomes(delete(root_at(c, "p2"), "many", document(keys)))
-    finally:
-        os.kill(c.pid("t2"), signal.SIGCONT)
     equal(sorted([*gone, *errors]), sorted(keys), "keys with an outcome")
     equal(set(errors.values()), {"SlowDown"}, "codes")
     check(its_own <= set(errors), "a key of the stopped target was told to be deleted")

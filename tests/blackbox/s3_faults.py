@@ -6,10 +6,10 @@ target."""
 import contextlib
 import http.client
 import os
-import signal
 
 from access_lib import GuardedCluster
 from cold_lib import FakeS3, files_open
+from frozen import frozen
 from lib import Failed, check, equal, in_parallel, main, raw_exchange, wait_for
 from s3_lib import S3, code_of, refused, s3ref, time_text, use_backend_keys
 
@@ -137,16 +137,6 @@ def test_two_lengths(c):
 
 
 # --- targets ---------------------------------------------------------------------------------------
-
-@contextlib.contextmanager
-def frozen(c, node):
-    pid = c.pid(node)
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
 
 @contextlib.contextmanager
 def killed(c, node):

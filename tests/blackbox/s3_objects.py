@@ -6,6 +6,7 @@ import base64
 import hashlib
 import http.client
 import os
+import urllib.parse
 
 from access_lib import GuardedCluster, make_user
 from lib import Cluster, check, equal, in_parallel, main, wait_for
@@ -13,6 +14,7 @@ from s3_lib import S3, refused, s3ref, time_text
 
 NODES = ("p1", "t1", "t2", "t3")
 DATA = os.urandom(3 << 20)
+ESTABLISHED = "01"  # in /proc/net/tcp
 
 
 def root_of(c, node="p1"):
@@ -353,6 +355,43 @@ def test_without_access_control(_):
     put_framed(S3(c, "ANYBODY", "anything"), "o", DATA[:100000], s3ref.SIGNED_CHUNKS).expect(200)
     check(S3(c).call("GET", "/b/o").expect(200).body == DATA[:100000], "the bytes")
     c.remove()
+
+
+def ports_to(c, node):
+    """→ the local ports of all connections to the node's public listener."""
+    wanted = f"{urllib.parse.urlsplit(c.url(node)).port:04X}"
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        rows = [line.split()[1:4] for line in list(f)[1:]]
+    return {local for local, remote, state in rows
+            if remote.endswith(":" + wanted) and state == ESTABLISHED}
+
+
+def read_again_and_again(c, sizes):
+    """By one client at the proxy → the connections from there to the target."""
+    proxy = http.client.HTTPConnection(*c.address("p1"))
+    ports, before = set(), ports_to(c, "t1")
+    for method in ("GET", "HEAD") * 5:
+        for size in sizes:
+            proxy.request(method, f"/s3/b/{size}")
+            reply = proxy.getresponse()
+            equal(reply.status, 200, f"status of {method}")
+            equal(reply.headers["Content-Length"], str(size), "length")
+            check(reply.read() == (DATA[:size] if method == "GET" else b""), "the bytes")
+            ports |= ports_to(c, "t1") - before
+    proxy.close()
+    return ports
+
+
+def test_connections_to_targets_are_kept(_):
+    sizes = (0, 1000, 64 << 10, 300000, len(DATA))
+    for more, most in (((), 1), (("--node-arg=t1=--advertise=localhost",), 2)):
+        c = Cluster(targets=1, args=more)
+        c.create("b")
+        for size in sizes:
+            S3(c, node="t1").call("PUT", f"/b/{size}", DATA[:size]).expect(200)
+        ports = read_again_and_again(c, sizes)
+        check(1 <= len(ports) <= most, f"{more}: connections to the target: {ports}")
+        c.remove()
 
 
 if __name__ == "__main__":

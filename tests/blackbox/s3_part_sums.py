@@ -92,9 +92,20 @@ def begin(client, path, algorithm, kind=None):
     reply = client.call("POST", path, b"", [("uploads", "")], headers)
     upload, = texts(reply, "InitiateMultipartUploadResult", "UploadId")
     equal(reply.headers["x-amz-checksum-algorithm"], algorithm, "algorithm of the upload")
-    equal(reply.headers["x-amz-checksum-type"],
-          kind or ("FULL_OBJECT" if algorithm == "CRC64NVME" else "COMPOSITE"), "type")
+    kind = kind or ("FULL_OBJECT" if algorithm == "CRC64NVME" else "COMPOSITE")
+    equal(reply.headers["x-amz-checksum-type"], kind, "type")
+    equal(listed_kind(client, path, upload), (algorithm, kind), "list of uploads")
     return upload
+
+
+def listed_kind(client, path, upload):
+    """Algorithm and type of an upload, as ListMultipartUploads shows them."""
+    bucket, key = path[1:].split("/", 1)
+    reply = client.call("GET", f"/{bucket}", pairs=[("uploads", ""), ("prefix", key)])
+    root = ElementTree.fromstring(reply.expect(200).body)
+    row, = (x for x in root.iter(NAMESPACE + "Upload")
+            if x.findtext(NAMESPACE + "UploadId") == upload)
+    return tuple(row.findtext(f"{NAMESPACE}Checksum{name}") for name in ("Algorithm", "Type"))
 
 
 def row(algorithm, number, data, wrong=False):
@@ -300,6 +311,7 @@ def test_without_an_algorithm(c):
     client, path = root_of(c), "/one/plain"
     reply = client.call("POST", path, b"", [("uploads", "")])
     upload, = texts(reply, "InitiateMultipartUploadResult", "UploadId")
+    equal(listed_kind(client, path, upload), (None, None), "list of uploads")
     send(client, path, upload, 1, b"x", {header_of("SHA1"): text_of("SHA1", b"x")}).expect(200)
     complete(client, path, upload, rows_of("SHA1", (b"x",))).expect(200)
     parts, checksum = attributes(client, path)

@@ -6,12 +6,12 @@ import base64
 import hashlib
 import http.client
 import os
-import signal
 import socket
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
 from access_lib import GuardedCluster, make_user
+from frozen import frozen
 from lib import Cluster, check, equal, in_parallel, main, wait_for
 from s3_lib import NAMESPACE, S3, refused, s3ref, time_text
 
@@ -510,12 +510,9 @@ def test_a_completion_at_a_stopped_target(c):
     client = root_of(c, "t1")
     upload = begin(client, path)
     rows = [(1, send(client, path, upload, 1, b"doubt").expect(200).headers["ETag"])]
-    os.kill(c.pid("t3"), signal.SIGSTOP)
-    try:
+    with frozen(c, "t3"):
         connection, reply = begin_completion(client, path, upload, rows)
         root = ElementTree.fromstring(reply.read())
-    finally:
-        os.kill(c.pid("t3"), signal.SIGCONT)
     connection.close()
     equal((root.tag, root.findtext("Code")), ("Error", "SlowDown"), "the error")
     check("repeat the request" in root.findtext("Message"), "what to do")

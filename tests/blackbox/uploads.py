@@ -9,10 +9,10 @@ import concurrent.futures
 import json
 import os
 import random
-import signal
 import sys
 import threading
 
+from frozen import frozen
 from lib import ROOT, check, equal, in_parallel, main, wait_for
 from uploads_lib import (MIB, PART, Upload, all_uploads, bodies_of, has_object, list_of, md5,
                          open_uploads, patiently, sizes_of, tag_of)
@@ -347,16 +347,13 @@ def test_calls_right_after_a_rename_of_the_bucket(c):
 
 def while_behind(c, target, path, method, body, flag):
     """The reply to a call that the target gets by a state which is still on its way to it."""
-    before, pid = location(c, path, method), c.pid(target)
+    before = location(c, path, method)
     change = {"action": "setprops", "value": {"verify_on_read": flag}}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        os.kill(pid, signal.SIGSTOP)
-        try:
+        with frozen(c, target):
             changed = pool.submit(c.call, "PUT", "/v1/buckets/two", change)
             url = wait_for(lambda: newer(c, path, method, before), "another state")
             sent = pool.submit(c.http.request, method, url, body)
-        finally:
-            os.kill(pid, signal.SIGCONT)
         changed.result()
         return sent.result()
 

@@ -90,6 +90,35 @@ def copies(c):
     to.delete()
 
 
+def archives(c):
+    b, to = fill(c, "jobs-archive"), c.bucket("jobs-archive-to").create()
+    ids = b.objects(obj_names=names(0, 1)).archive("two.tar", to_bck=to)
+    equal(len(ids), 1, "jobs")
+    done(c, ids[0])
+    equal(members_of(to, "two.tar"), {"o-00": b"0", "o-01": b"1"}, "of a list")
+    equal(names_of(to.list_archive("two.tar")), ["two.tar/o-00", "two.tar/o-01"], "listed")
+    every = {n: str(i).encode() for i, n in enumerate(names(*range(10)))}
+    for name, mime in (("all.tgz", ""), ("all", ".tar"), ("any", "application/gzip")):
+        done(c, b.objects(obj_template="o-").archive(name, mime=mime, to_bck=to)[0])
+        equal(members_of(to, name), every, name)
+    done(c, b.objects(obj_template="o-{02..03}").archive("own.tar", include_source_name=True)[0])
+    equal(members_of(b, "own.tar"), {"jobs-archive/o-02": b"2", "jobs-archive/o-03": b"3"}, "own")
+    group = b.objects(obj_names=names(0))
+    raises(AISError, (501,), group.archive, "two.tar", to_bck=to, allow_append=True)
+    raises(AISError, (400,), group.archive, "no-extension", to_bck=to)
+    raises(AISError, (400,), group.archive, "x", mime="text/html", to_bck=to)
+    raises(AISError, (404,), group.archive, "x.tar", to_bck=c.bucket("jobs-none"))
+    equal(members_of(to, "two.tar"), {"o-00": b"0", "o-01": b"1"}, "what was there")
+    b.delete()
+    to.delete()
+
+
+def members_of(bucket, name):
+    data = reader_of(bucket.object(name)).read_all()
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        return {m.name: tar.extractfile(m).read() for m in tar.getmembers()}
+
+
 def cold(c):
     equal([m.name for m in c.cluster().list_buckets(provider="aws")], ["cold"], "buckets of S3")
     b = c.bucket("cold", provider="aws")
@@ -316,6 +345,7 @@ def refused(c, statuses):
     for call in (b.objects(obj_names=["o"]).delete, b.objects(obj_template="*").delete,
                  lambda: b.copy(c.bucket("jobless-to")), lambda: b.copy(b, prepend="p"),
                  lambda: b.objects(obj_names=["o"]).copy(b, prepend="p"),
+                 lambda: b.objects(obj_names=["o"]).archive("x.tar"),
                  c.job("del-x").abort, c.job(job_kind="lru").start, c.job("del-x").status,
                  c.job("del-x").get_details, c.cluster().list_jobs_status,
                  c.cluster().list_running_jobs):
@@ -330,8 +360,8 @@ def jobless(c):
     refused(c, (403,))
 
 
-SETS = {"all": (deletes, copies, details, starts, sorts, sums), "cold": (cold,), "aborts": (aborts,),
-        "anonymous": (anonymous,), "jobless": (jobless,)}
+SETS = {"all": (deletes, copies, archives, details, starts, sorts, sums), "cold": (cold,),
+        "aborts": (aborts,), "anonymous": (anonymous,), "jobless": (jobless,)}
 
 if __name__ == "__main__":
     for step in SETS[sys.argv[2]]:

@@ -213,7 +213,7 @@ def test_a_certificate_of_another_authority(c):
 
 def test_fsspec(c):
     fs = fsspec.filesystem("dfc", skip_instance_cache=True, **c.options())
-    fs.makedirs("fb/x", exist_ok=True)
+    fs.makedirs("fb", exist_ok=True)
     with fs.open("dfc://fb/d/x.txt", "w") as f:
         f.write("hello\nworld\n")
     with fs.open("fb/d/x.txt") as f:

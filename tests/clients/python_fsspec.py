@@ -167,6 +167,9 @@ def test_nothing_is_replaced_that_must_not_be(c):
     raises(FileExistsError, fs.makedirs, "b")
     fs.makedirs("b/x/y")
     fs.mkdir("b/x")
+    raises(FileNotFoundError, fs.makedirs, "misspelled/x", exist_ok=True)
+    raises(FileNotFoundError, fs.pipe, "misspelled/x/y", b"x")
+    check(not fs.exists("misspelled"), "a bucket was made on the way to an object")
 
 
 def test_downloads(c):

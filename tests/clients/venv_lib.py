@@ -60,19 +60,28 @@ def python_with(module, packages):
 
 
 @contextlib.contextmanager
-def python_with_release(package, release):
-    """A new environment with this release alone: two of them are compared by two tests."""
+def python_with_release(package, release, *also):
+    """A new environment with this release alone: two of them are compared by two tests.  `also`:
+    modules that are installed beside it, each by the package of its name."""
     folder = os.environ.get("DFC_VENVS")  # NAME/RELEASE below it: made before, for who runs it often
     ready = folder and os.path.join(folder, package, release, "bin", "python")
-    if ready and os.path.exists(ready):
+    if ready and os.path.exists(ready) and all(imports(ready, module) for module in also):
         yield ready
         return
     with tempfile.TemporaryDirectory() as new:
         python = empty(new)
-        why = install(python, (f"{package}=={release}",))
+        why = install(python, (f"{package}=={release}", *also))
         if why:
             skip(f"{package} {release} cannot be installed: {why}")
         yield python
+
+
+def python_that_has(heavy):
+    known = [p for p in (os.environ.get("DFC_TORCH_PYTHON"), sys.executable) if p]
+    python = next((p for p in known if imports(p, heavy)), None)
+    if python is None:
+        skip(f"no {heavy} here: DFC_TORCH_PYTHON names a Python that has it")
+    return python
 
 
 def run_with(module, packages, make, **shape):
@@ -88,10 +97,7 @@ def run_beside(heavy, module, packages, make, **shape):
     are installed beside it, without what they need."""
     if imports(sys.executable, module):
         main(make, **shape)
-    known = [p for p in (os.environ.get("DFC_TORCH_PYTHON"), sys.executable) if p]
-    python = next((p for p in known if imports(p, heavy)), None)
-    if python is None:
-        skip(f"no {heavy} here: DFC_TORCH_PYTHON names a Python that has it")
+    python = python_that_has(heavy)
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ)
         if not imports(python, module):

@@ -10,7 +10,8 @@ flush, and of what came after it a random part: whole writes, or single sectors 
 system is mounted (it replays its journal), the store is opened (it rebuilds its index), and every
 name is looked at:
 
-    durability sync, documents   what was acknowledged is there, or what was begun later
+    durability sync, documents,
+    samples of a ring            what was acknowledged is there, or what was begun later
     durability async             the same of what a flush of the file system has covered;
                                  of the rest anything that was ever begun, but whole
     all                          lists name what can be read; tmp/ is empty
@@ -66,6 +67,7 @@ MUTATIONS = [
     ("sync.bytes", ("xfs", "btrfs")),
     ("sync.file", ("ext4", "xfs", "btrfs")),
     ("sync.directory", ("ext4", "xfs", "btrfs")),
+    ("sync.ring", ("ext4", "xfs", "btrfs")),
     ("sync.restamp", ()),
     ("sync.bucket", ()),
     ("sync.buckets", ()),

@@ -5,10 +5,11 @@
  *   powercut-store check DIR < NAMES
  *
  * `work` opens a store on DIR and runs that many operations in some threads: PUT, overwrite and
- * DELETE in a bucket with durability sync, in one with async, in ever new buckets, and documents
- * replaced by file_replace().  One more thread flushes the file system now and then, and marks the
- * index as whole, as a target does where nothing changes for some time.  Each operation has a
- * number, from which its size and every byte follow.  Marks:
+ * DELETE in a bucket with durability sync, in one with async, in ever new buckets, documents
+ * replaced by file_replace(), and samples pushed into a lane of a ring.  One more thread flushes
+ * the file system now and then, and marks the index as whole, as a target does where nothing
+ * changes for some time.  Each operation has a number, from which its size and every byte follow.
+ * Marks:
  *
  *   B number put|delete bucket name      begins        A number ok|missing     was acknowledged
  *   S number                             a flush begins    E number               … has ended
@@ -16,7 +17,8 @@
  * `check` opens the store, reads "bucket name" a line, and answers with a line for each:
  * "= bucket name number" (this operation's object is there, whole), "- bucket name" (nothing is),
  * "! bucket name text" (something else is).  Then "L bucket name" for all that is listed, and
- * "T n", the number of files left in tmp/.  A document is a name in bucket 0. */
+ * "T n", the number of files left in tmp/.  A document is a name in bucket 0; a sample is one in
+ * bucket 9, and is called by its number. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,9 +39,10 @@
 #include "target/store/list.h"
 #include "target/store/object.h"
 #include "target/store/sweep.h"
+#include "tests/powercut/bytes.h"
+#include "tests/powercut/samples.h"
 
 enum {
-    BUCKET_DOCUMENTS = 0,
     BUCKET_SYNC = 7,
     BUCKET_ASYNC = 8,
     BUCKET_NEW = 100,
@@ -49,37 +52,10 @@ enum {
     OPERATIONS_PER_BUCKET = 40, /* then another one is new */
     FLUSH_EVERY = 60,           /* operations */
     DOCUMENT_BYTES = 6000,
-    SIZE_MAX_BYTES = 1536 * 1024,
 };
 
 static struct mountpaths *mountpaths;
 static struct object_store *store;
-
-static void die(const char *what, const struct error *err)
-{
-    fprintf(stderr, "powercut-store: %s: %s\n", what, err != NULL ? err->message : strerror(errno));
-    exit(1);
-}
-
-/* --- what an operation stores ----------------------------------------------------------------- */
-
-static size_t size_of(uint64_t number)
-{
-    struct rng r;
-    rng_seed(&r, number);
-    static const uint64_t below[] = {1, 100, 5000, 5000, 20000, 20000, 200000, SIZE_MAX_BYTES};
-    return rng_below(&r, below[rng_below(&r, sizeof below / sizeof *below)]);
-}
-
-static char *bytes_of(uint64_t number, size_t len)
-{
-    struct rng r;
-    rng_seed(&r, ~number);
-    uint64_t *words = xcalloc(len / 8 + 1, 8);
-    for (size_t i = 0; i < len / 8 + 1; i++)
-        words[i] = rng_next(&r);
-    return (char *)words;
-}
 
 /* --- the store -------------------------------------------------------------------------------- */
 
@@ -230,15 +206,19 @@ struct operation {
 static void choose(struct worker *me, struct operation *op)
 {
     struct rng *r = &me->rng;
-    static const uint64_t buckets[] = {BUCKET_SYNC,  BUCKET_SYNC,  BUCKET_SYNC, BUCKET_ASYNC,
-                                       BUCKET_ASYNC, BUCKET_ASYNC, BUCKET_NEW,  BUCKET_DOCUMENTS};
+    static const uint64_t buckets[] = {BUCKET_SYNC,  BUCKET_SYNC,      BUCKET_SYNC,
+                                       BUCKET_ASYNC, BUCKET_ASYNC,     BUCKET_ASYNC,
+                                       BUCKET_NEW,   BUCKET_DOCUMENTS, BUCKET_RING};
     op->bucket = buckets[rng_below(r, sizeof buckets / sizeof *buckets)];
     op->deletes = rng_below(r, 4) == 0 && op->bucket != BUCKET_DOCUMENTS;
     if (op->bucket == BUCKET_NEW) {
         op->bucket += op->number / OPERATIONS_PER_BUCKET;
         op->deletes = false;
     }
-    if (rng_below(r, 4) == 0 && op->bucket != BUCKET_DOCUMENTS)
+    if (op->bucket == BUCKET_RING) {
+        op->deletes = false;
+        snprintf(op->name, sizeof op->name, "%" PRIu64, op->number);
+    } else if (rng_below(r, 4) == 0 && op->bucket != BUCKET_DOCUMENTS)
         snprintf(op->name, sizeof op->name, "shared-%u", (unsigned)rng_below(r, SHARED_NAMES));
     else
         snprintf(op->name, sizeof op->name, "t%u-%u", me->index, (unsigned)rng_below(r, OWN_NAMES));
@@ -249,6 +229,8 @@ static int run(const struct work *w, const struct operation *op, struct error *e
     enum durability d = op->bucket == BUCKET_ASYNC ? DURABILITY_ASYNC : DURABILITY_SYNC;
     if (op->bucket == BUCKET_DOCUMENTS)
         return replace_document(w, op->name, op->number, err);
+    if (op->bucket == BUCKET_RING)
+        return samples_push(op->number, err);
     return op->deletes ? delete_object(op->bucket, op->name, d, err)
                        : put_object(op->bucket, op->name, d, op->number, err);
 }
@@ -316,6 +298,7 @@ static int work(int argc, char **argv)
     if (w.marks_fd < 0)
         die(argv[1], NULL);
     open_store(w.dir);
+    samples_make_lane(mountpaths);
     pthread_rwlock_init(&w.busy, NULL);
     pthread_t flusher;
     struct worker workers[THREADS];
@@ -330,29 +313,12 @@ static int work(int argc, char **argv)
     atomic_store(&w.ended, true);
     pthread_join(flusher, NULL);
     pthread_rwlock_destroy(&w.busy);
+    samples_close();
     close_store();
     return 0;
 }
 
 /* --- check ------------------------------------------------------------------------------------ */
-
-/* Do these bytes belong to the operation of this number, all of them? */
-static void say_bytes(uint64_t bucket, const char *name, uint64_t number, const char *got,
-                      size_t len, size_t want_len)
-{
-    _cleanup_free_ char *want = bytes_of(number, want_len);
-    if (bucket == BUCKET_DOCUMENTS)
-        memcpy(want, &number, sizeof number);
-    if (len == want_len && memcmp(got, want, len) == 0) {
-        printf("= %" PRIu64 " %s %" PRIu64 "\n", bucket, name, number);
-        return;
-    }
-    size_t same = 0;
-    while (same < len && same < want_len && got[same] == want[same])
-        same++;
-    printf("! %" PRIu64 " %s torn: %zu bytes of %zu, right up to %zu (operation %" PRIu64 ")\n",
-           bucket, name, len, want_len, same, number);
-}
 
 static void check_document(const char *dir, const char *name)
 {
@@ -404,6 +370,8 @@ static void check_object(uint64_t bucket, const char *name)
                   size_of(number_of(&o.attr)));
 }
 
+/* --- lists ------------------------------------------------------------------------------------ */
+
 static void list_bucket(uint64_t bucket)
 {
     const struct list_request req = {
@@ -427,6 +395,7 @@ static void list_all(void)
         die("buckets", &err);
     for (size_t i = 0; i < count; i++)
         list_bucket(ids[i]);
+    samples_list();
 }
 
 static unsigned count_tmp(const char *dir)
@@ -450,14 +419,18 @@ static int check(const char *dir)
     if (fault_configure("life.boot=skip", &err) != 0) /* the machine itself goes on */
         die("faults", &err);
     open_store(dir);
+    samples_open(mountpaths);
     while (scanf("%" SCNu64 " %63s", &bucket, name) == 2) {
         if (bucket == BUCKET_DOCUMENTS)
             check_document(dir, name);
+        else if (bucket == BUCKET_RING)
+            samples_check(name);
         else
             check_object(bucket, name);
     }
     list_all();
     printf("T %u\n", count_tmp(dir));
+    samples_close();
     close_store();
     return 0;
 }

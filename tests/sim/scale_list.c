@@ -1,6 +1,6 @@
 /* What a page of a list costs over many targets: usage() and README.md.
  *
- * The merge is the proxy's (proxy/http/list_merge.h), and its loop is list.c's: all questions are
+ * The merge is the proxy's (proxy/list/merge.h), and its loop is list.c's: all questions are
  * asked at once, and after each reply the merge is asked what it wants next.  The names are a rule,
  * so that no memory holds them: number k is "d<k / per directory>/f<k>", or "f<k>" without
  * directories, and a hash of k says which target has it.  A target's page is made from the rule as
@@ -14,8 +14,8 @@
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/parse.h"
-#include "proxy/http/list_merge.h"
-#include "proxy/http/list_token.h"
+#include "proxy/list/merge.h"
+#include "proxy/list/token.h"
 
 struct names {
     uint64_t count;

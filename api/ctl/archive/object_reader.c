@@ -56,11 +56,6 @@ void object_reader_close(struct object_reader *r)
     free(r);
 }
 
-const struct dfc_object_info *object_reader_info(const struct object_reader *r)
-{
-    return r->info;
-}
-
 void object_reader_failure(const struct object_reader *r, struct dfc_error *err)
 {
     if (r->failed.result != DFC_OK)

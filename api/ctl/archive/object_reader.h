@@ -13,8 +13,6 @@ struct object_reader;
 
 int object_reader_open(struct dfc_client *client, const char *bucket, const char *key,
                        struct object_reader **out, struct dfc_error *err);
-/* Of the version that is read; the reader's. */
-const struct dfc_object_info *object_reader_info(const struct object_reader *r);
 /* Borrows the reader. */
 struct unarchiver_source object_reader_source(struct object_reader *r);
 /* In place of an error that the source gave: what the library said. */

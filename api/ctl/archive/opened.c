@@ -13,11 +13,25 @@ int opened_fail(struct ctl *ctl, const struct opened *o, const struct error *err
     return e.result != DFC_OK ? ctl_fail(ctl, &e, NULL) : ctl_fail_common(ctl, err, EXIT_FAILED);
 }
 
-int opened_open(struct ctl *ctl, const char *name, struct opened *o)
+static int open_archive(struct ctl *ctl, struct opened *o)
 {
-    static const struct unarchiver_limits limits = UNARCHIVER_LIMITS;
+    const struct unarchiver_source source = object_reader_source(o->reader);
+    struct error e = ERROR_INIT;
+    int rc = source.seek(source.ctx, 0, &e);
+    if (rc == 0)
+        rc = unarchiver_open(&source, &o->limits, &o->archive, &e);
+    return rc == 0 ? EXIT_OK : opened_fail(ctl, o, &e);
+}
+
+int opened_open(struct ctl *ctl, const struct args *args, struct opened *o)
+{
+    const char *name = args->words[0];
     struct error e = ERROR_INIT;
     struct dfc_error err;
+    o->limits = (struct unarchiver_limits)UNARCHIVER_LIMITS;
+    if (args->given[F_formats] &&
+        unarchiver_formats_parse(args->text[F_formats], &o->limits.formats, &e) != 0)
+        return ctl_usage(ctl, "--formats: %s", e.message);
     _cleanup_(object_name_done)
     struct object_name n = {0};
     if (object_name_parse(name, &n, &e) != 0)
@@ -26,10 +40,13 @@ int opened_open(struct ctl *ctl, const char *name, struct opened *o)
         return ctl_usage(ctl, "'%s' names no object: it must be BUCKET/KEY", name);
     if (object_reader_open(ctl->client, n.bucket, n.key, &o->reader, &err) != DFC_OK)
         return ctl_fail(ctl, &err, "archive");
-    const struct unarchiver_source source = object_reader_source(o->reader);
-    if (unarchiver_open(&source, &limits, &o->archive, &e) != 0)
-        return opened_fail(ctl, o, &e);
-    return EXIT_OK;
+    return open_archive(ctl, o);
+}
+
+int opened_again(struct ctl *ctl, struct opened *o)
+{
+    unarchiver_free(steal(o->archive));
+    return open_archive(ctl, o);
 }
 
 void opened_done(struct opened *o)

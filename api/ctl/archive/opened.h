@@ -8,10 +8,14 @@
 struct opened {
     struct object_reader *reader;
     struct unarchiver *archive;
+    struct unarchiver_limits limits;
 };
 
-/* "BUCKET/KEY": EXIT_OK, or the failure is reported, and this is its exit code. */
-int opened_open(struct ctl *ctl, const char *name, struct opened *o);
+/* The first word, "BUCKET/KEY", as --formats says: EXIT_OK, or the failure is reported, and this is
+ * its exit code. */
+int opened_open(struct ctl *ctl, const struct args *args, struct opened *o);
+/* Again from its first member, in the same version: EXIT_OK or an exit code. */
+int opened_again(struct ctl *ctl, struct opened *o);
 void opened_done(struct opened *o);
 /* Reports an error of the unarchiver, and gives its exit code. */
 int opened_fail(struct ctl *ctl, const struct opened *o, const struct error *err);

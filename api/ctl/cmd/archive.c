@@ -65,7 +65,7 @@ int archive_ls(struct ctl *ctl, const struct args *args)
     struct opened o = {0};
     struct unarchiver_member m;
     json_t *list = ctl->json ? json_array() : NULL;
-    int code = opened_open(ctl, args->words[0], &o);
+    int code = opened_open(ctl, args, &o);
     for (bool first = true; code == EXIT_OK; first = false) {
         if (opened_next(ctl, &o, &m, &code) <= 0)
             break;
@@ -84,14 +84,13 @@ int archive_ls(struct ctl *ctl, const struct args *args)
 
 /* A name may be there several times: the last one counts, as when a tar is extracted.  *number: its
  * place in the archive. */
-static int find(struct ctl *ctl, const char *archive, const char *name, uint64_t *number)
+static int find(struct ctl *ctl, const struct args *args, struct opened *o, const char *name,
+                uint64_t *number)
 {
-    _cleanup_(opened_done)
-    struct opened o = {0};
     struct unarchiver_member m;
     bool found = false;
-    int code = opened_open(ctl, archive, &o);
-    for (uint64_t i = 0; code == EXIT_OK && opened_next(ctl, &o, &m, &code) > 0; i++) {
+    int code = opened_open(ctl, args, o);
+    for (uint64_t i = 0; code == EXIT_OK && opened_next(ctl, o, &m, &code) > 0; i++) {
         if (strcmp(m.path, name) == 0) {
             *number = i;
             found = true;
@@ -100,8 +99,8 @@ static int find(struct ctl *ctl, const char *archive, const char *name, uint64_t
     if (code != EXIT_OK || found)
         return code;
     struct error e;
-    error_set(&e, E_NOT_FOUND, "'%s' has no member '%s': 'dfcctl archive ls' shows them", archive,
-              name);
+    error_set(&e, E_NOT_FOUND, "'%s' has no member '%s': 'dfcctl archive ls' shows them",
+              args->words[0], name);
     return ctl_fail_common(ctl, &e, EXIT_NOT_FOUND);
 }
 
@@ -113,20 +112,17 @@ static int refuse_kind(struct ctl *ctl, const struct unarchiver_member *m)
 }
 
 /* Its contents go to a descriptor. */
-static int copy_member(struct ctl *ctl, const char *archive, const char *name, int fd)
+static int copy_member(struct ctl *ctl, const struct args *args, const char *name, int fd)
 {
     uint64_t number = 0;
-    int code = find(ctl, archive, name, &number);
-    if (code != EXIT_OK)
-        return code;
     _cleanup_(opened_done)
     struct opened o = {0};
-    struct unarchiver_member m;
-    code = opened_open(ctl, archive, &o);
-    for (uint64_t i = 0; code == EXIT_OK && i <= number; i++) {
-        if (opened_next(ctl, &o, &m, &code) == 0)
-            break;
-    }
+    struct unarchiver_member m = {.type = '?', .path = name};
+    int code = find(ctl, args, &o, name, &number);
+    if (code == EXIT_OK)
+        code = opened_again(ctl, &o);
+    for (uint64_t i = 0; code == EXIT_OK && i <= number; i++)
+        (void)opened_next(ctl, &o, &m, &code);
     if (code != EXIT_OK)
         return code;
     return m.type == '0' ? opened_copy(ctl, &o, fd) : refuse_kind(ctl, &m);
@@ -137,7 +133,7 @@ int archive_cat(struct ctl *ctl, const struct args *args)
     int code = EXIT_OK;
     fflush(ctl->out);
     for (size_t i = 1; i < args->word_count && code == EXIT_OK; i++)
-        code = copy_member(ctl, args->words[0], args->words[i], STDOUT_FILENO);
+        code = copy_member(ctl, args, args->words[i], STDOUT_FILENO);
     return code;
 }
 
@@ -152,7 +148,7 @@ int archive_get(struct ctl *ctl, const struct args *args)
         return ctl_fail_common(ctl, &e, EXIT_USAGE);
     if (landing_open_path(&l, path, &e) != 0)
         return ctl_fail_common(ctl, &e, EXIT_FAILED);
-    int code = copy_member(ctl, args->words[0], name, l.fd);
+    int code = copy_member(ctl, args, name, l.fd);
     if (code == EXIT_OK && landing_commit(&l, &e) != 0)
         code = ctl_fail_common(ctl, &e, EXIT_FAILED);
     if (code == EXIT_OK)

@@ -64,16 +64,6 @@ static int run(struct creation *c, const struct args *args, const struct object_
     return tally_end(c->files.tally);
 }
 
-static const struct shard_format_ops *format_of(const struct args *args, const char *key)
-{
-    _cleanup_free_ char *given =
-        args->given[F_format] ? xprintf(".%s", args->text[F_format]) : NULL;
-    const char *extension = given != NULL ? given : format_extension_of(key);
-    const struct shard_format_ops *format =
-        extension != NULL ? format_of_extension(extension) : NULL;
-    return format != NULL && member_writer_takes(format) ? format : NULL;
-}
-
 int archive_create(struct ctl *ctl, const struct args *args)
 {
     struct error e = ERROR_INIT;
@@ -86,12 +76,9 @@ int archive_create(struct ctl *ctl, const struct args *args)
         return ctl_fail_common(ctl, &e, EXIT_USAGE);
     if (to.key[0] == '\0' || to.key[strlen(to.key) - 1] == '/')
         return ctl_usage(ctl, "'%s' names no object: it must be BUCKET/KEY", args->words[0]);
-    c.format = format_of(args, to.key);
-    if (c.format == NULL)
-        return ctl_usage(ctl,
-                         "'%s' does not end with .tar, .tar.gz, .tar.zst, .tar.lz4 or .zip: give "
-                         "--format",
-                         to.key);
+    if (member_writer_format(args->given[F_format] ? args->text[F_format] : NULL, to.key, &c.format,
+                             &e) != 0)
+        return ctl_usage(ctl, "%s", e.message);
     int code = put_flags_read(ctl, args, &flags);
     if (code == EXIT_OK)
         code = run(&c, args, &to);

@@ -87,7 +87,7 @@ int archive_extract(struct ctl *ctl, const struct args *args)
     struct error e = ERROR_INIT;
     struct extraction x = {.ctl = ctl, .root = -1};
     const char *path = args->word_count > 1 ? args->words[1] : ".";
-    int code = opened_open(ctl, args->words[0], &x.archive);
+    int code = opened_open(ctl, args, &x.archive);
     if (code == EXIT_OK && open_root(path, &x.root, &e) != 0)
         code = ctl_fail_common(ctl, &e, EXIT_FAILED);
     if (code == EXIT_OK) {

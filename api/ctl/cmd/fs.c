@@ -1,5 +1,5 @@
-/* fs: the program dfc-mount does the work, so that dfcctl needs no libfuse.  Words and flags are
- * passed on as they are. */
+/* fs, vdisc mount and umount: the program dfc-mount does the work, so that dfcctl needs no libfuse.
+ * Words and flags are passed on as they are. */
 #include "api/ctl/commands.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define PROGRAM "dfc-mount"
 
-/* How dfcctl prints; dfc-mount prints nothing but errors. */
+/* How dfcctl prints; dfc-mount prints errors, and lines of `fs info`. */
 static const enum flag_id own_flags[] = {
     F_output, F_units, F_no_headers, F_quiet, F_verbose, F_cluster_key_file, F_control};
 
@@ -27,12 +27,12 @@ static bool is_passed(const struct args *args, enum flag_id id)
 }
 
 /* NULL-terminated, malloc'ed as a whole and one by one. */
-static char **arguments(const struct args *args)
+static char **arguments(const struct args *args, const char *verb)
 {
     size_t count = 0;
     char **argv = xcalloc(args->word_count + F_COUNT_ + 3, sizeof *argv);
     argv[count++] = xstrdup(PROGRAM);
-    argv[count++] = xstrdup(args->command->verb);
+    argv[count++] = xstrdup(verb);
     for (size_t i = 0; i < args->word_count; i++)
         argv[count++] = xstrdup(args->words[i]);
     for (unsigned id = 0; id < F_COUNT_; id++) {
@@ -58,9 +58,9 @@ static void try_beside(const char *below, char **argv)
     execv(path, argv);
 }
 
-static int run_program(struct ctl *ctl, const struct args *args)
+static int run_program_as(struct ctl *ctl, const struct args *args, const char *verb)
 {
-    char **argv = arguments(args);
+    char **argv = arguments(args, verb);
     fflush(ctl->out);
     try_beside("", argv);
     if (errno == ENOENT)
@@ -81,12 +81,52 @@ static int run_program(struct ctl *ctl, const struct args *args)
     return ctl_fail(ctl, &told, NULL);
 }
 
+static int run_program(struct ctl *ctl, const struct args *args)
+{
+    return run_program_as(ctl, args, args->command->verb);
+}
+
+int vdisc_mount(struct ctl *ctl, const struct args *args)
+{
+    return run_program_as(ctl, args, "mount-image");
+}
+
+int vdisc_umount(struct ctl *ctl, const struct args *args)
+{
+    return run_program(ctl, args);
+}
+
+int fs_info(struct ctl *ctl, const struct args *args)
+{
+    return run_program(ctl, args);
+}
+
+int fs_format(struct ctl *ctl, const struct args *args)
+{
+    return run_program(ctl, args);
+}
+
 int fs_mount(struct ctl *ctl, const struct args *args)
 {
     return run_program(ctl, args);
 }
 
 int fs_umount(struct ctl *ctl, const struct args *args)
+{
+    return run_program(ctl, args);
+}
+
+int fs_warmup(struct ctl *ctl, const struct args *args)
+{
+    return run_program(ctl, args);
+}
+
+int fs_tool(struct ctl *ctl, const struct args *args)
+{
+    return run_program(ctl, args);
+}
+
+int fs_stats(struct ctl *ctl, const struct args *args)
 {
     return run_program(ctl, args);
 }

@@ -1,5 +1,5 @@
 /* Jobs over many objects: object rm by --template, --prefix, --list; object cp; bucket cp,
- * prefetch, evict, download. */
+ * prefetch, evict, archive, unarchive, promote, download. */
 #include "api/ctl/commands.h"
 
 #include <errno.h>
@@ -265,6 +265,104 @@ int bucket_evict(struct ctl *ctl, const struct args *args)
         return ctl_usage(ctl,
                          "one of --template, --prefix and --list is needed (--prefix '': all)");
     return start(ctl, args, args->words[0], value, dfc_bucket_evict, "evict");
+}
+
+/* Which objects, checked, and which others. */
+static int put_chosen(struct ctl *ctl, const struct args *args, json_t *value)
+{
+    struct error e = ERROR_INIT;
+    if (put_flags(value, args, &e) != 0)
+        return fail_flags(ctl, &e);
+    if (args->given[F_template] || args->given[F_prefix] || args->given[F_list])
+        return EXIT_OK;
+    return ctl_usage(ctl, "one of --template, --prefix and --list is needed (--prefix '': all)");
+}
+
+/* One archive of that name; with --shard-size those of the template. */
+static int put_archives(json_t *value, const struct args *args, const struct object_name *to,
+                        struct error *err)
+{
+    const char *brace = strchr(to->key, '{');
+    if (!args->given[F_shard_size]) {
+        if (brace != NULL && strstr(brace, "..") != NULL)
+            return error_set(err, E_INVALID,
+                             "'%s' is a template of several archives: give --shard-size SIZE, too",
+                             to->key);
+        int code = put_text(value, "to", to->bucket, err);
+        return code != 0 ? code : put_text(value, "archive", to->key, err);
+    }
+    json_t *shards = json_object();
+    json_object_set_new(value, "to", shards);
+    json_object_set_new(value, "shard_size", json_integer((json_int_t)args->number[F_shard_size]));
+    int code = put_text(shards, "bucket", to->bucket, err);
+    return code != 0 ? code : put_text(shards, "template", to->key, err);
+}
+
+static int put_members(json_t *value, const struct args *args, struct error *err)
+{
+    if (args->given[F_bare])
+        json_object_set_new(value, "names", json_string("base"));
+    if (args->given[F_shuffle] || args->given[F_seed])
+        json_object_set_new(value, "order", json_string("shuffle"));
+    if (args->given[F_seed])
+        json_object_set_new(value, "seed", json_integer((json_int_t)args->number[F_seed]));
+    int code = args->given[F_strip] ? put_text(value, "strip", args->text[F_strip], err) : 0;
+    if (code == 0 && args->given[F_format])
+        code = put_text(value, "format", args->text[F_format], err);
+    return code;
+}
+
+int bucket_archive(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    _cleanup_json_ json_t *value = json_object();
+    _cleanup_(object_name_done)
+    struct object_name to = {0};
+    int code = job_check_wait(ctl, args);
+    if (code == EXIT_OK)
+        code = put_chosen(ctl, args, value);
+    if (code != EXIT_OK)
+        return code;
+    if (object_name_parse(args->words[1], &to, &e) != 0)
+        return fail_flags(ctl, &e);
+    if (to.key[0] == '\0' || to.key[strlen(to.key) - 1] == '/')
+        return ctl_usage(ctl, "'%s' names no object: it must be BUCKET/KEY", args->words[1]);
+    if (put_archives(value, args, &to, &e) != 0 || put_members(value, args, &e) != 0)
+        return fail_flags(ctl, &e);
+    return start(ctl, args, args->words[0], value, dfc_bucket_archive, "archive");
+}
+
+int bucket_unarchive(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    _cleanup_json_ json_t *value = json_object();
+    int code = job_check_wait(ctl, args);
+    if (code == EXIT_OK)
+        code = put_chosen(ctl, args, value);
+    if (code != EXIT_OK)
+        return code;
+    if (args->word_count > 1 && put_text(value, "to", args->words[1], &e) != 0)
+        return fail_flags(ctl, &e);
+    if (args->given[F_bare])
+        json_object_set_new(value, "names", json_string("member"));
+    return start(ctl, args, args->words[0], value, dfc_bucket_unarchive, "unarchive");
+}
+
+int bucket_promote(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    _cleanup_json_ json_t *value = json_object();
+    int code = job_check_wait(ctl, args);
+    if (code != EXIT_OK)
+        return code;
+    if (put_flags(value, args, &e) != 0 || put_text(value, "path", args->words[1], &e) != 0 ||
+        (args->given[F_node] && put_text(value, "node", args->text[F_node], &e) != 0))
+        return fail_flags(ctl, &e);
+    if (args->given[F_overwrite])
+        json_object_set_new(value, "overwrite", json_true());
+    if (args->given[F_move])
+        json_object_set_new(value, "move", json_true());
+    return start(ctl, args, args->words[0], value, dfc_bucket_promote, "promote");
 }
 
 static int put_urls(json_t *value, const struct args *args, struct error *err)

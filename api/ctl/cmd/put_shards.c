@@ -110,18 +110,16 @@ static void put_all(struct put_shards *p, unsigned threads)
 
 /* ---- the command ---- */
 
-/* "train/" and the folder "cats" make "train/cats-000000.tar". */
+/* "train/" and the folder "cats" make "train/cats-000000.tar"; so does "." within cats. */
 static char *stem_of(const char *key, const char *source)
 {
     _cleanup_(buf_done)
     struct buf stem = BUF_INIT;
     buf_puts(&stem, key);
     if (key[0] == '\0' || key[strlen(key) - 1] == '/') {
-        size_t len = strlen(source);
-        while (len > 1 && source[len - 1] == '/')
-            len--;
-        _cleanup_free_ char *plain = xstrndup(source, len);
-        buf_puts(&stem, name_base(plain));
+        _cleanup_free_ char *plain = realpath(source, NULL);
+        buf_puts(&stem,
+                 name_base(plain != NULL ? plain : source)); /* what has gone is found later */
     }
     buf_putc(&stem, '-');
     return buf_steal(&stem);

@@ -52,8 +52,8 @@ def records(data: bytes) -> Dict[bytes, bytes]:
         digits = data[at:space]
         if space < 0 or not digits.isdigit() or not space + 1 < at + int(digits) <= len(data):
             raise Damaged("a damaged record of a header")
-        key, _, value = data[space + 1:at + int(digits)].rstrip(b"\n").partition(b"=")
-        found[key] = value
+        key, _, value = data[space + 1:at + int(digits)].partition(b"=")
+        found[key] = value[:-1] if value.endswith(b"\n") else value
         at += int(digits)
     return found
 
@@ -129,7 +129,7 @@ def files(stream: Any) -> Iterator[Tuple[str, bytes]]:
         elif kind != b"K":
             _refuse_sparse(kind, more)
             name = _name(more, block)
-            if kind in _FILES and not name.endswith("/"):
+            if kind in _FILES and not (kind == b"\0" and name.endswith("/")):  # a directory, before ustar
                 yield name, data
             more = dict(every)
 

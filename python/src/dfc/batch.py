@@ -39,20 +39,29 @@ class _Pieces:
         return data
 
 
-def _come(reply: Reply, count: int) -> Iterator[Optional[bytes]]:
+def _name_of(item: Item) -> str:
+    """As the reply has it."""
+    return "/".join(str(item[part]) for part in ("bucket", "object", "member") if item.get(part))
+
+
+def _come(reply: Reply, items: List[Item]) -> Iterator[Optional[bytes]]:
     stream = _Pieces(reply.pieces())
     found = 0
     try:
         for name, data in _tar.files(stream):
-            found += 1
-            if found > count:
+            if found == len(items):
                 raise Corrupt("the tar of a batch has too many entries", code="bad_length")
+            wanted = _name_of(items[found])
+            if name not in (wanted, MISSING + wanted):
+                raise Corrupt(f"a batch has '{name}' where '{wanted}' was asked for",
+                              code="bad_length")
+            found += 1
             yield None if name.startswith(MISSING) else data
     except _tar.CutOff as e:
         raise _wire.Broken(str(e), sent=True) from e
     except _tar.Damaged as e:
         raise Corrupt(f"a batch that is damaged: {e}", code="bad_length") from e
-    if found < count:
+    if found < len(items):
         raise _wire.Broken("the tar has too few entries", sent=True)
     while stream.read(1 << 20):  # what is behind the end: then the connection can be used again
         pass
@@ -70,7 +79,7 @@ def _one(client: "Client", items: List[Item], missing_ok: bool) -> Iterator[Opti
     while done < len(items):
         reply = _request(client, items[done:], missing_ok, retry)
         try:
-            for data in _come(reply, len(items) - done):
+            for data in _come(reply, items[done:]):
                 done += 1
                 retry.progress(time.monotonic())
                 yield data

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 BUFFER = 1 << 20  #: bytes that open() reads at once
 PART = 64 << 20  #: bytes of a part of put_file()
+#: A Content-Range of a part.
+_PART = re.compile(r"bytes ([0-9]+)-([0-9]+)/[0-9]+").fullmatch
 #: Of a name that stands in a path as it is.
 _PLAIN = re.compile(r"[A-Za-z0-9_.\-/~()!*']+").fullmatch
 
@@ -327,13 +329,22 @@ def _conditions(if_absent: bool, if_match: Optional[str]) -> Dict[str, str]:
 def _check_part(reply: Reply, asked: str) -> None:
     """Nobody takes the whole for a part, or one part for another.  Of an object without bytes, the
     last ones are the whole."""
-    first = asked[len("bytes="):].partition("-")[0]
+    first, _, last = asked[len("bytes="):].partition("-")
     came = reply.headers.get("content-range", "")
-    if not first and reply.status == 200 and reply.headers.get("content-length") == "0":
+    if not asked or \
+            not first and reply.status == 200 and reply.headers.get("content-length") == "0":
         return
-    if asked and (reply.status != 206 or not came.startswith(f"bytes {first}")):
+    part = _PART(came) if reply.status == 206 else None
+    if part is None or not _fits(int(part[1]), int(part[2]), first, last):
         reply.close()
         raise Error(f"a reply with the part '{came}' where '{asked}' was asked for")
+
+
+def _fits(begin: int, end: int, first: str, last: str) -> bool:
+    """A part from `begin` to `end`, where `first` to `last` was asked for; it may end earlier."""
+    if not first:
+        return end - begin < int(last)
+    return begin == int(first) and (not last or end <= int(last))
 
 
 def _entries(page: Dict[str, Any]) -> Iterator[Entry]:

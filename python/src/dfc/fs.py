@@ -251,12 +251,15 @@ class DfcFileSystem(AbstractFileSystem):  # type: ignore[misc]
             raise FileExistsError(f"there is a bucket '{bucket}'") from e
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
-        """Below a bucket nothing has to be made; the bucket is, where it is missing."""
+        """A bucket; below it nothing has to be made.  fsspec calls this before it writes, so that a
+        misspelled bucket must not be made on the way to an object."""
         bucket, name = self.split(path)
-        if name and self.client.bucket(bucket).exists():
-            return  # its making may not be allowed
+        if name:
+            if not self.client.bucket(bucket).exists():
+                raise FileNotFoundError(f"{path}: there is no bucket '{bucket}': make it with mkdir()")
+            return
         try:
-            self.client.bucket(bucket).create(exist_ok=exist_ok or bool(name))
+            self.client.bucket(bucket).create(exist_ok=exist_ok)
         except Conflict as e:
             raise FileExistsError(f"there is a bucket '{bucket}'") from e
 

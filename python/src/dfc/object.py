@@ -101,7 +101,7 @@ class Reader(io.RawIOBase):
         view = memoryview(buffer).cast("B")[:min(self._end - self._at, STEP)]
         if len(view) == 0:
             return 0
-        count = self._moved(lambda reply: reply.read_into(view))
+        count = self._moved(lambda reply: _some(reply, view))
         if self._digest is not None:
             self._digest.update(view[:count])
         self._at += count
@@ -176,6 +176,14 @@ class Reader(io.RawIOBase):
     def _check_end(self) -> None:
         if self._at == self._end and self._digest is not None:
             compare(self._digest.hexdigest(), self._headers.get("dfc-checksum-value", ""))
+
+
+def _some(reply: Reply, view: memoryview) -> int:
+    """At least one byte: a reply may end before the object does, and the next one goes on."""
+    count = reply.read_into(view)
+    if count == 0:
+        raise _wire.Broken("the reply ended too early", sent=True)
+    return count
 
 
 def compare(came: str, stored: str) -> None:

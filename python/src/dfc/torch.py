@@ -29,6 +29,7 @@ from .bucket import Bucket
 from .errors import Invalid, NotFound
 from .objects import Names, ObjectReader, Share, Transform
 from .shards import ShardReader
+from .vdisc import Image
 
 State = Dict[str, Any]
 
@@ -172,6 +173,39 @@ class MapDataset(torch.utils.data.Dataset):  # type: ignore[misc]
 
     def _made(self, name: str, data: bytes) -> Any:
         return (name, data) if self._transform is None else self._transform(name, data)
+
+    def __getstate__(self) -> State:
+        return {**self.__dict__, "_pool": None}
+
+
+class ImageDataset(torch.utils.data.Dataset):  # type: ignore[misc]
+    """Files of a dataset image by number, in the order of their paths: those below `path`.  A batch is
+    read by `threads` threads.  Sampler splits the numbers over ranks."""
+
+    def __init__(self, image: Image, path: str = "/", *, threads: int = 8,
+                 transform: Optional[Transform] = None) -> None:
+        if threads < 1:
+            raise Invalid("threads has to be at least 1", code="invalid_argument")
+        self._image, self._threads, self._transform = image, threads, transform
+        self.files = sorted((name, entry) for name, entry in image.walk(path)
+                            if entry.kind == "file")
+        self._pool: Optional[ThreadPoolExecutor] = None
+        self._process = 0  # whose threads the pool has
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, at: int) -> Any:
+        name, entry = self.files[at]
+        data = self._image.read_entry(entry)
+        return (name, data) if self._transform is None else self._transform(name, data)
+
+    def __getitems__(self, numbers: List[int]) -> List[Any]:
+        """A batch, as DataLoader asks for it."""
+        if self._pool is None or self._process != os.getpid():
+            self._pool = ThreadPoolExecutor(self._threads, "dfc-image")
+            self._process = os.getpid()
+        return list(self._pool.map(self.__getitem__, numbers))
 
     def __getstate__(self) -> State:
         return {**self.__dict__, "_pool": None}

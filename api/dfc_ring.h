@@ -1,0 +1,31 @@
+/* libdfc: rings of samples (docs/guide/ring.md).  Conventions are those of dfc.h. */
+#pragma once
+
+#include "dfc.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* {"ring", "keeper", "cap", "keep", "fill", "lanes", "head"}: docs/design/ring.md. */
+DFC_API int dfc_ring_status(struct dfc_client *client, const char *ring, char **document,
+                            struct dfc_error *err);
+/* What is in no generation becomes one.  {"generation"} */
+DFC_API int dfc_ring_swap(struct dfc_client *client, const char *ring, char **document,
+                          struct dfc_error *err);
+/* Drops all samples.  {"generation"} */
+DFC_API int dfc_ring_clear(struct dfc_client *client, const char *ring, char **document,
+                           struct dfc_error *err);
+/* Frames, one behind the other.  With a producer a push that is repeated is stored once; its
+ * sequence is another one in each push.  document: {"lane", "first", "count"}, or NULL. */
+DFC_API int dfc_ring_push(struct dfc_client *client, const char *ring, const char *producer,
+                          uint64_t sequence, const void *frames, size_t size, char **document,
+                          struct dfc_error *err);
+/* Samples of a lane that the head names: at most `count`, at least one.  *frames is malloc'ed. */
+DFC_API int dfc_ring_read(struct dfc_client *client, const char *ring, const char *lane,
+                          uint64_t from, uint64_t count, void **frames, size_t *size,
+                          struct dfc_error *err);
+
+#ifdef __cplusplus
+}
+#endif

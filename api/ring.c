@@ -1,0 +1,77 @@
+/* dfc_ring_*: rings of samples (docs/design/ring.md). */
+#include "api/dfc_ring.h"
+
+#include "api/call.h"
+#include "api/failure.h"
+#include "api/uri.h"
+#include "common/mem.h"
+
+static int small(struct dfc_client *c, const char *method, const char *ring, const char *what,
+                 char **document, struct dfc_error *err)
+{
+    const struct call_small how = {.method = method, .twice_is_harmless = true};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    int rc = uri_object_in(&path, "rings", ring, what, err);
+    return rc == DFC_OK ? call_small(c, &how, &path, document, err) : rc;
+}
+
+int dfc_ring_status(struct dfc_client *c, const char *ring, char **document, struct dfc_error *err)
+{
+    return small(c, "GET", ring, "status", document, err);
+}
+
+int dfc_ring_clear(struct dfc_client *c, const char *ring, char **document, struct dfc_error *err)
+{
+    return small(c, "DELETE", ring, "samples", document, err);
+}
+
+/* Two swaps are two generations: it is not sent twice. */
+int dfc_ring_swap(struct dfc_client *c, const char *ring, char **document, struct dfc_error *err)
+{
+    const struct call_small how = {.method = "PUT"};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    int rc = uri_object_in(&path, "rings", ring, "generation", err);
+    return rc == DFC_OK ? call_small(c, &how, &path, document, err) : rc;
+}
+
+int dfc_ring_push(struct dfc_client *c, const char *ring, const char *producer, uint64_t sequence,
+                  const void *frames, size_t size, char **document, struct dfc_error *err)
+{
+    _cleanup_(call_done)
+    struct call call = {.method = "POST",
+                        .body = body_from_memory(frames, size),
+                        .meets_owner = true,
+                        .twice_is_harmless = producer != NULL};
+    int rc = uri_object_in(&call.path, "rings", ring, "samples", err);
+    if (rc != DFC_OK)
+        return rc;
+    if (producer != NULL) {
+        uri_query(&call.path, "producer", producer);
+        uri_query_u64(&call.path, "sequence", sequence);
+    }
+    rc = call_run(c, &call, err);
+    if (rc == DFC_OK && document != NULL)
+        *document = buf_steal(&call.reply.text);
+    return rc;
+}
+
+int dfc_ring_read(struct dfc_client *c, const char *ring, const char *lane, uint64_t from,
+                  uint64_t count, void **frames, size_t *size, struct dfc_error *err)
+{
+    _cleanup_(call_done)
+    struct call call = {.method = "GET", .twice_is_harmless = true};
+    int rc = uri_object_in(&call.path, "rings", ring, "samples", err);
+    if (rc != DFC_OK)
+        return rc;
+    uri_query(&call.path, "lane", lane);
+    uri_query_u64(&call.path, "from", from);
+    uri_query_u64(&call.path, "count", count);
+    rc = call_run(c, &call, err);
+    if (rc == DFC_OK) {
+        *size = call.reply.text.len;
+        *frames = buf_steal(&call.reply.text);
+    }
+    return rc;
+}

@@ -1,0 +1,70 @@
+/* The files of one cache directory.
+ *
+ *     DIR/dfc-cache/lock                              one process has the directory
+ *     DIR/dfc-cache/new/<number>                      pieces that are being written
+ *     DIR/dfc-cache/pieces/<set>/<xx>/<piece>         pieces
+ *
+ * A piece gets its name when all of its bytes are written; what is in new/ at the start is removed.
+ * Nothing is synced: after a loss of power the sums tell which pieces are good.  Only the owner may
+ * read the files.  Any thread may call; of one piece that is being written, one at a time.
+ *
+ * Fault points: cache.read, cache.write, cache.rename. */
+#pragma once
+
+#include "cache/piece.h"
+#include "common/cleanup.h"
+#include "common/error.h"
+
+struct files;
+
+/* The directory must exist.  E_EXISTS: another process has it. */
+int files_open(const char *directory, struct files **out, struct error *err);
+void files_close(struct files *f);
+DEFINE_CLEANUP(struct files, files_close);
+
+/* ---- reading ---- */
+
+struct files_piece {
+    int fd;
+    uint64_t sums[PIECE_PARTS];
+};
+
+/* 0 or -errno.  ENOENT: it is not there; EBADMSG: what is there is damaged, short or of another
+ * entity. */
+int files_find(struct files *f, const struct piece *p, struct files_piece *out);
+/* Bytes of the piece, compared with their sums: offset and size are of whole parts, but for the
+ * piece's end. */
+int files_read(const struct files_piece *found, const struct piece *p, size_t offset, size_t size,
+               void *to);
+void files_found_close(struct files_piece *found);
+
+/* ---- writing ---- */
+
+struct files_writer; /* a piece whose bytes come in any order */
+
+struct files_writer *files_begin(struct files *f, const struct piece *p);
+/* Whole parts, each once.  0 or -errno. */
+int files_write(struct files_writer *w, size_t offset, const void *data, size_t size);
+bool files_is_whole(const struct files_writer *w);
+/* The piece gets its name; the writer ends.  *bytes: what it takes on the disk. */
+int files_publish(struct files_writer *w, size_t *bytes);
+void files_abandon(struct files_writer *w); /* NULL is fine */
+
+/* ---- all of them ---- */
+
+int files_remove(struct files *f, const struct piece_id *id, uint64_t set);
+
+struct files_seen {
+    struct piece_id id;
+    uint64_t set;
+    size_t bytes; /* on the disk */
+    int64_t written_ms;
+};
+/* Each piece, the one written first first; what has another name is left alone. */
+int files_scan(struct files *f, void (*seen)(void *context, const struct files_seen *s),
+               void *context);
+
+struct files_room {
+    uint64_t total_bytes, free_bytes; /* of the file system */
+};
+int files_room(struct files *f, struct files_room *room);

@@ -1,0 +1,99 @@
+/* The pieces that are there at the start, of files.h. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/files_parts.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
+
+struct scan {
+    struct files_seen *seen;
+    size_t count, room;
+    uint64_t set; /* of the directory that is read */
+};
+
+static void scan_add(struct scan *s, int directory, const char *name)
+{
+    struct stat st;
+    struct files_seen found = {.set = s->set};
+    if (!piece_name_parse(name, &found.id) ||
+        fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+        return;
+    found.bytes = files_bytes_of(&st);
+    found.written_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+    if (s->count == s->room) {
+        s->room = s->room == 0 ? 1024 : 2 * s->room;
+        s->seen = xrealloc(s->seen, s->room * sizeof *s->seen);
+    }
+    s->seen[s->count++] = found;
+}
+
+/* each() for every name in the directory `name` of `at`. */
+static int scan_names(struct scan *s, int at, const char *name,
+                      int (*each)(struct scan *s, int directory, const char *name))
+{
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return errno == ENOTDIR || errno == ENOENT || errno == ELOOP ? 0 : -errno;
+    DIR *d = fdopendir(fd);
+    if (d == NULL) {
+        int rc = -errno;
+        close(fd);
+        return rc;
+    }
+    int rc = 0;
+    const struct dirent *e;
+    while (rc == 0 && (errno = 0, e = readdir(d)) != NULL) {
+        if (e->d_name[0] != '.')
+            rc = each(s, dirfd(d), e->d_name);
+    }
+    if (rc == 0 && errno != 0)
+        rc = -errno;
+    closedir(d);
+    return rc;
+}
+
+static int each_piece(struct scan *s, int directory, const char *name)
+{
+    scan_add(s, directory, name);
+    return 0;
+}
+
+static int each_part(struct scan *s, int directory, const char *name)
+{
+    return scan_names(s, directory, name, each_piece);
+}
+
+static int each_set(struct scan *s, int directory, const char *name)
+{
+    char again[20];
+    if (sscanf(name, "%16" SCNx64, &s->set) != 1)
+        return 0;
+    snprintf(again, sizeof again, "%016" PRIx64, s->set);
+    return strcmp(again, name) == 0 ? scan_names(s, directory, name, each_part) : 0;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct files_seen *a = left, *b = right;
+    return (a->written_ms > b->written_ms) - (a->written_ms < b->written_ms);
+}
+
+int files_scan(struct files *f, void (*seen)(void *context, const struct files_seen *s),
+               void *context)
+{
+    struct scan s = {0};
+    _cleanup_free_ char *pieces = xprintf("%s/pieces", f->path);
+    int rc = scan_names(&s, AT_FDCWD, pieces, each_set);
+    if (s.count > 0)
+        qsort(s.seen, s.count, sizeof *s.seen, by_time);
+    for (size_t i = 0; i < s.count; i++)
+        seen(context, &s.seen[i]);
+    free(s.seen);
+    return rc;
+}

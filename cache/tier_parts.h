@@ -1,0 +1,67 @@
+/* The inside of a struct tier, for its sources. */
+#pragma once
+
+#include <pthread.h>
+
+#include "cache/health.h"
+#include "cache/policy.h"
+#include "cache/tier.h"
+#include "common/metrics.h"
+
+/* A piece some bytes of which were handed over. */
+struct partial {
+    struct partial *older, *newer; /* by use */
+    struct piece_id id;
+    size_t size;
+    uint64_t used_ms;
+    unsigned fills;              /* begun and not yet written: it stays */
+    struct files_writer *writer; /* of the filler alone; NULL: nothing was written yet */
+    size_t promised;             /* as well: room that the rest of it will take */
+    bool failed;                 /* its further bytes are dropped */
+};
+
+struct fill {
+    struct tier_fill is; /* first */
+    struct fill *next;
+    struct partial *partial;
+    struct cache_entity entity; /* owns its name */
+    struct piece piece;
+    size_t offset;
+};
+
+struct tier_metrics {
+    metric_t *read, *written, *evicted, *damaged;
+    metric_t *refused, *no_memory, *no_room, *failed; /* bytes that were dropped */
+    metric_t *used, *pieces, *passed_by, *state;
+};
+
+struct tier {
+    struct tier_options options;
+    struct files *files;
+    char *directory;
+    struct tier_metrics metrics;
+    pthread_t filler;
+    bool has_filler;
+
+    uint64_t promised; /* of all partials; of the filler alone */
+
+    pthread_mutex_t lock; /* guards all below; no file is touched under it */
+    pthread_cond_t work;  /* for the filler */
+    pthread_cond_t news;  /* memory was freed, the scan or a fill has ended */
+    struct policy *policy;
+    struct health health;
+    struct pace pace;
+    struct fill *first, **last;
+    struct partial *oldest, *newest;
+    uint64_t partial_bytes;
+    uint64_t memory;        /* bytes of fills */
+    uint64_t handed, ended; /* fills in the queue, of all times */
+    bool scanned;
+    bool stop;
+};
+
+/* Tells whether an operation of the disk failed, and logs what follows. */
+void tier_note(struct tier *t, const char *what, int rc);
+void tier_show(struct tier *t); /* its gauges; under the lock */
+
+void *tier_filler(void *tier); /* the thread */

@@ -1,0 +1,125 @@
+#include "mount/fuse/link.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "common/tsan.h"
+
+/* The kernel's messages, as far as this file looks at them: linux/fuse.h.  Debian 12 has an older
+ * one. */
+struct request_head {
+    uint32_t len;
+    uint32_t opcode;
+    uint64_t unique;
+    uint64_t node;
+    uint32_t uid, gid, pid;
+    uint32_t padding;
+};
+
+struct request_init {
+    uint32_t major, minor, max_readahead, flags, flags2;
+};
+
+struct reply_head {
+    uint32_t len;
+    int32_t error; /* of a notification: its code */
+    uint64_t unique;
+};
+
+#define OPCODE_INIT 26
+#define INIT_EXTENDED (1u << 30)            /* there are flags2 */
+#define FLAGS2_HAS_RESEND (1u << (39 - 32)) /* requests are sent again when that is asked for */
+#define NOTIFY_RESEND 7
+#define UNIQUE_RESENT (1ull << 63)
+
+static _Thread_local bool is_resent;
+static _Thread_local uint64_t request;
+
+void link_init(struct link *link, struct link_memory *memory)
+{
+    const bool again = atomic_load(&memory->serving);
+    *link = (struct link){.memory = memory, .replay = again, .swallow = again};
+}
+
+bool link_is_resent(void)
+{
+    return is_resent;
+}
+
+uint64_t link_request(void)
+{
+    return request;
+}
+
+static void keep_first(struct link *link, const void *message, size_t size)
+{
+    struct request_init init = {0};
+    struct link_memory *m = link->memory;
+    const size_t head = sizeof(struct request_head);
+    if (size > sizeof m->init)
+        return; /* unknown to this release: there will be no taking over */
+    memcpy(m->init, message, size);
+    memcpy(&init, (const char *)message + head,
+           size - head < sizeof init ? size - head : sizeof init);
+    m->init_bytes = (uint32_t)size;
+    m->can_resend = (init.flags & INIT_EXTENDED) != 0 && (init.flags2 & FLAGS2_HAS_RESEND) != 0;
+}
+
+static ssize_t read_first_again(struct link *link, void *to, size_t room)
+{
+    struct request_head head;
+    const struct link_memory *m = link->memory;
+    link->replay = false;
+    if (m->init_bytes < sizeof head || m->init_bytes > room) {
+        errno = EIO;
+        return -1;
+    }
+    memcpy(to, m->init, m->init_bytes);
+    memcpy(&head, to, sizeof head);
+    link->unique = head.unique;
+    return (ssize_t)m->init_bytes;
+}
+
+static ssize_t link_read(int fd, void *to, size_t room, void *userdata)
+{
+    struct request_head head;
+    struct link *link = link_of(userdata);
+    if (link->replay)
+        return read_first_again(link, to, room);
+    ssize_t n = read(fd, to, room);
+    tsan_after(link);
+    if (n < (ssize_t)sizeof head)
+        return n;
+    memcpy(&head, to, sizeof head);
+    is_resent = (head.unique & UNIQUE_RESENT) != 0;
+    request = head.unique & ~UNIQUE_RESENT;
+    if (head.opcode == OPCODE_INIT)
+        keep_first(link, to, (size_t)n);
+    return n;
+}
+
+static ssize_t link_writev(int fd, struct iovec *iov, int count, void *userdata)
+{
+    struct reply_head head;
+    struct link *link = link_of(userdata);
+    tsan_before(link); /* the kernel's next request may be about what this reply tells of */
+    if (!link->swallow)
+        return writev(fd, iov, count);
+    memcpy(&head, iov[0].iov_base, sizeof head);
+    if (head.unique != link->unique)
+        return writev(fd, iov, count);
+    link->swallow = false;
+    return (ssize_t)head.len;
+}
+
+const struct fuse_custom_io link_io = {.writev = link_writev, .read = link_read};
+
+int link_began(struct link *link, int fd)
+{
+    const struct reply_head resend = {.len = sizeof resend, .error = NOTIFY_RESEND};
+    if (atomic_exchange(&link->memory->serving, true))
+        return write(fd, &resend, sizeof resend) == (ssize_t)sizeof resend ? 0 : -errno;
+    return 0;
+}

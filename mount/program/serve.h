@@ -1,0 +1,41 @@
+/* Serving a mount, in a process that the supervisor has started. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SERVE_THREADS 64 /* calls of programs at once: most of them wait */
+
+struct dfc_client;
+struct options;
+struct session;
+struct volume_memory;
+
+struct mounted {
+    const struct options *options;
+    const char *bucket, *prefix; /* NULL: a volume; of an image, prefix is its name */
+    bool image;
+    const char *directory;         /* absolute */
+    const char *ca_file;           /* absolute, or as given */
+    const char *cache_directories; /* the same; NULL: none */
+    const char *group_key_file;    /* the same; "": none */
+    struct session *session;
+    int ledger;                  /* ledger_memory() */
+    struct volume_memory *calls; /* of a volume, also of processes before */
+    int64_t opened_s;            /* directories' time */
+    pid_t supervisor;
+    int log;   /* the file of logs, or -1 */
+    int ready; /* a pipe to the caller, for the exit code; -1: there is none */
+};
+
+/* Until it is unmounted: an exit code, see program.h. */
+int serve(struct mounted *m);
+/* Standard input, output and errors are the caller's: a pipe there ends when the caller returns.
+ * So is the directory.  Errors go to the log from then on. */
+int serve_leave_caller(const struct mounted *m);
+/* For session_serve(): the caller is told.  context: the struct mounted. */
+void serve_ready(void *context);
+/* volume.c: the same of a volume; an exit code. */
+int serve_volume(struct mounted *m, struct dfc_client *client);
+int serve_image(struct mounted *m, struct dfc_client *client); /* image.c */

@@ -1,0 +1,527 @@
+/* Files over a store in memory. */
+#include "mount/volfs/volfs.h"
+
+#include <errno.h>
+#include <linux/falloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "common/condition.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "mount/meta/memory.h"
+#include "mount/volfs/compact.h"
+#include "mount/volfs/volfs_parts.h"
+
+enum { BLOCK = 256 << 10, UPLOADS = 4, OBJECTS = 4096, PATIENCE_MS = 30000 };
+
+struct object {
+    char *key, *data;
+    size_t size;
+};
+
+struct world {
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    struct object objects[OBJECTS];
+    unsigned count, puts;
+    unsigned running, most; /* puts at once; each waits until `together` have come */
+    unsigned together;
+    unsigned fail_from, fail_to; /* which puts fail */
+    struct meta *meta;
+    struct volume *volume;
+    struct volfs *v;
+    uint64_t ino;
+    bool cached;
+    unsigned fetched;
+};
+
+static char cache_directory[] = "/tmp/dfc-volfs-test-XXXXXX";
+
+/* ---- the store ---- */
+
+static int put(void *context, const char *key, const void *data, size_t size)
+{
+    struct world *w = context;
+    const struct timespec until = clock_after(PATIENCE_MS);
+    pthread_mutex_lock(&w->lock);
+    unsigned number = w->puts++;
+    w->running++;
+    w->most = w->running > w->most ? w->running : w->most;
+    pthread_cond_broadcast(&w->news);
+    while (w->most < w->together)
+        if (pthread_cond_timedwait(&w->news, &w->lock, &until) != 0)
+            break;
+    w->running--;
+    bool fails = number >= w->fail_from && number < w->fail_to;
+    if (!fails) {
+        struct object *o = &w->objects[w->count++];
+        *o = (struct object){xstrdup(key), xmalloc(size), size};
+        memcpy(o->data, data, size);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return fails ? -EIO : 0;
+}
+
+static int removed(void *context, const char *key)
+{
+    (void)context;
+    (void)key;
+    return 0;
+}
+
+static int fetch(void *context, const struct entity *e, uint64_t offset, uint64_t length,
+                 const struct dfc_sink *sink)
+{
+    struct world *w = context;
+    const char *data = NULL;
+    pthread_mutex_lock(&w->lock);
+    w->fetched++;
+    for (unsigned i = 0; i < w->count; i++) {
+        if (strcmp(w->objects[i].key, e->key) == 0 && offset + length <= w->objects[i].size)
+            data = w->objects[i].data + offset;
+    }
+    pthread_mutex_unlock(&w->lock);
+    if (data == NULL)
+        return -ESTALE;
+    return sink->write(sink->context, data, length) == 0 ? 0 : -errno;
+}
+
+static void fail_puts(struct world *w, unsigned from, unsigned to)
+{
+    pthread_mutex_lock(&w->lock);
+    w->fail_from = from;
+    w->fail_to = to;
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- a file ---- */
+
+static void remove_cache(void)
+{
+    _cleanup_free_ char *command = xprintf("rm -rf %s", cache_directory);
+    assert_int_equal(system(command), 0);
+}
+
+static int setup_with(void **state, bool cached)
+{
+    struct world *w = xcalloc(1, sizeof *w);
+    w->cached = cached;
+    struct volume_format format;
+    struct volume_env env;
+    struct volume_inode made;
+    struct error err = ERROR_INIT;
+    const struct volume_new file = {.mode = S_IFREG | 0644};
+    const struct volfs_options options = {
+        .buffer_bytes = 32 << 20,
+        .readahead_bytes = 8 << 20,
+        .fetchers = 4,
+        .write_bytes = 64 << 20,
+        .uploads = UPLOADS,
+        .flush_ms = 3600000,
+        .clean_ms = 3600000,
+        .ledger = -1,
+        .cache = {.directories = cached ? mkdtemp(cache_directory) : NULL,
+                  .bytes = 1 << 30,
+                  .fill_bytes = 64 << 20,
+                  .idle_ms = 3600000},
+    };
+    const struct volfs_store store = {
+        .reads = {.context = w, .fetch = fetch}, .context = w, .put = put, .remove = removed};
+    log_set_level(LOG_OFF);
+    pthread_mutex_init(&w->lock, NULL);
+    condition_init(&w->news);
+    format_init(&format, "v", "dfc://v");
+    format.block_bytes = BLOCK;
+    format.chunk_bytes = 8 * BLOCK;
+    volume_env_init(&env);
+    if (meta_memory_ops.open("", true, &w->meta, &err) != 0 ||
+        format_write(w->meta, &format, 0, 0, &err) != 0 ||
+        volume_open(w->meta, &env, &w->volume, &err) != 0 ||
+        volfs_open(&options, w->volume, &store, &w->v, &err) != 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(volume_create(w->volume, VOLUME_ROOT, "f", &file, &made), 0);
+    w->ino = made.ino;
+    *state = w;
+    return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, false);
+}
+
+static int setup_cached(void **state)
+{
+    memcpy(cache_directory + strlen(cache_directory) - 6, "XXXXXX", 6);
+    return setup_with(state, true);
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    volfs_close(w->v);
+    volume_close(w->volume);
+    meta_close(w->meta);
+    if (w->cached)
+        remove_cache();
+    for (unsigned i = 0; i < w->count; i++) {
+        free(w->objects[i].key);
+        free(w->objects[i].data);
+    }
+    pthread_cond_destroy(&w->news);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+    return 0;
+}
+
+static struct volfs_file *open_file(struct world *w)
+{
+    struct volfs_file *f;
+    assert_int_equal(volfs_openfile(w->v, w->ino, false, &f), 0);
+    return f;
+}
+
+static ssize_t write_at(struct volfs_file *f, int64_t at, const char *data, size_t size)
+{
+    const struct volfs_range r = {.offset = at, .size = size};
+    return volfs_write(f, &r, data);
+}
+
+static ssize_t read_at(struct volfs_file *f, int64_t at, char *to, size_t size)
+{
+    const struct volfs_range r = {.offset = at, .size = size};
+    return volfs_read(f, &r, to);
+}
+
+static char *random_data(size_t size, uint64_t seed)
+{
+    struct rng rng;
+    char *data = xmalloc(size);
+    rng_seed(&rng, seed);
+    for (size_t i = 0; i < size; i++)
+        data[i] = (char)rng_next(&rng);
+    return data;
+}
+
+/* In requests as a kernel's. */
+static void write_all(struct volfs_file *f, const char *data, size_t size)
+{
+    enum { REQUEST = 100000 };
+    for (size_t at = 0; at < size; at += REQUEST) {
+        size_t n = size - at < REQUEST ? size - at : REQUEST;
+        assert_int_equal(write_at(f, (int64_t)at, data + at, n), n);
+    }
+}
+
+static void assert_bytes(struct volfs_file *f, const char *data, size_t size)
+{
+    enum { REQUEST = 130000 };
+    _cleanup_free_ char *got = xmalloc(REQUEST);
+    for (size_t at = 0; at < size; at += REQUEST) {
+        size_t n = size - at < REQUEST ? size - at : REQUEST;
+        assert_int_equal(read_at(f, (int64_t)at, got, REQUEST), n);
+        assert_memory_equal(got, data + at, n);
+    }
+}
+
+/* ---- tests ---- */
+
+static void test_pieces_are_stored_side_by_side(void **state)
+{
+    struct world *w = *state;
+    const size_t size = 40 * BLOCK + 1234;
+    _cleanup_free_ char *data = random_data(size, 1);
+    struct volfs_file *f = open_file(w);
+    w->together = UPLOADS;
+    write_all(f, data, size);
+    assert_int_equal(volfs_flush(f), 0);
+    assert_int_equal(w->most, UPLOADS);
+    assert_int_equal(w->count, 41);
+    assert_bytes(f, data, size);
+    volfs_closefile(f);
+}
+
+static void test_later_pieces_cover_earlier_ones(void **state)
+{
+    struct world *w = *state;
+    const size_t size = 6 * BLOCK;
+    _cleanup_free_ char *data = random_data(size, 2);
+    _cleanup_free_ char *more = random_data(size, 3);
+    struct rng rng;
+    struct volfs_file *f = open_file(w);
+    rng_seed(&rng, 4);
+    write_all(f, data, size);
+    for (unsigned i = 0; i < 400; i++) {
+        size_t at = rng_below(&rng, size), n = 1 + rng_below(&rng, 2 * BLOCK);
+        n = n < size - at ? n : size - at;
+        assert_int_equal(write_at(f, (int64_t)at, more + at / 2, n), n);
+        memcpy(data + at, more + at / 2, n);
+        if (i % 50 == 0)
+            assert_bytes(f, data, size);
+    }
+    assert_bytes(f, data, size);
+    volfs_closefile(f);
+}
+
+static void test_what_fails_is_told_and_stored_later(void **state)
+{
+    struct world *w = *state;
+    const size_t size = 12 * BLOCK;
+    _cleanup_free_ char *data = random_data(size, 5);
+    struct volfs_file *f = open_file(w);
+    fail_puts(w, 3, 5);
+    for (size_t at = 0; at < size; at += BLOCK) /* a write may tell it */
+        write_at(f, (int64_t)at, data + at, BLOCK);
+    fail_puts(w, 0, 1000000);
+    write_at(f, 0, data, BLOCK);
+    assert_int_equal(volfs_flush(f), -EIO);
+    assert_int_equal(write_at(f, 0, data, BLOCK), -EIO); /* one has failed, and fails again */
+    fail_puts(w, 0, 0);
+    assert_int_equal(volfs_flush(f), 0);
+    assert_bytes(f, data, size);
+    volfs_closefile(f);
+}
+
+static void test_a_damaged_block_is_an_error(void **state)
+{
+    struct world *w = *state;
+    const size_t size = 8 * BLOCK;
+    _cleanup_free_ char *data = random_data(size, 6);
+    _cleanup_free_ char *got = xmalloc(size);
+    struct volfs_file *f = open_file(w);
+    write_all(f, data, size);
+    assert_int_equal(volfs_flush(f), 0);
+    for (unsigned i = 0; i < w->count; i++) { /* the second part of the fourth block */
+        if (memcmp(w->objects[i].data, data + 3 * BLOCK, BLOCK) == 0)
+            w->objects[i].data[BLOCK - 1] ^= 1;
+    }
+    assert_int_equal(read_at(f, 3 * BLOCK, got, BLOCK), -EIO);
+    assert_int_equal(read_at(f, 4 * BLOCK - 1, got, 10), -EIO);
+    assert_int_equal(read_at(f, 4 * BLOCK, got, 4 * BLOCK), 4 * BLOCK);
+    assert_memory_equal(got, data + 4 * BLOCK, 4 * BLOCK);
+    assert_int_equal(read_at(f, 0, got, 3 * BLOCK), 3 * BLOCK);
+    assert_memory_equal(got, data, 3 * BLOCK);
+    volfs_closefile(f);
+}
+
+static void append(struct volfs_file *f, const char *text)
+{
+    assert_int_equal(volfs_append(f, text, strlen(text)), strlen(text));
+}
+
+/* Another client changes the length before the commit. */
+static void test_an_append_is_at_the_end_of_its_commit(void **state)
+{
+    struct world *w = *state;
+    struct stat st;
+    struct volfs_file *f = open_file(w);
+    const struct volume_piece zeros = {.length = 4, .size = 4};
+    append(f, "one");
+    append(f, "two");
+    assert_int_equal(volume_write(w->volume, w->ino, &zeros, 1, VOLUME_APPEND, NULL), 0);
+    assert_int_equal(volfs_getattr(w->v, w->ino, &st), 0);
+    assert_int_equal(st.st_size, 10);
+    assert_int_equal(volfs_flush(f), 0);
+    append(f, "!");
+    assert_int_equal(write_at(f, 0, "ab", 2), 2); /* commits what is appended */
+    append(f, "?");
+    assert_int_equal(volfs_getattr(w->v, w->ino, &st), 0);
+    assert_int_equal(st.st_size, 12);
+    assert_bytes(f, "ab\0\0onetwo!?", 12);
+    volfs_closefile(f);
+}
+
+/* A program that looks twice finds no change, though the bytes are stored in between. */
+static void test_a_time_is_that_of_the_write(void **state)
+{
+    struct world *w = *state;
+    struct stat made, written, stored;
+    struct volfs_file *f = open_file(w);
+    assert_int_equal(volfs_getattr(w->v, w->ino, &made), 0);
+    assert_int_equal(write_at(f, 0, "abc", 3), 3);
+    assert_int_equal(volfs_getattr(w->v, w->ino, &written), 0);
+    assert_memory_not_equal(&made.st_mtim, &written.st_mtim, sizeof made.st_mtim);
+    assert_int_equal(volfs_flush(f), 0);
+    assert_int_equal(volfs_getattr(w->v, w->ino, &stored), 0);
+    assert_memory_equal(&written, &stored, sizeof written);
+    volfs_closefile(f);
+}
+
+static void test_an_append_drops_setid(void **state)
+{
+    struct world *w = *state;
+    struct stat st;
+    const struct volume_set set = {.fields = VOLUME_SET_MODE, .mode = 06755};
+    struct volfs_file *f = open_file(w);
+    assert_int_equal(volfs_setattr(w->v, w->ino, &set, &st), 0);
+    append(f, "kept");
+    assert_int_equal(volfs_flush(f), 0);
+    assert_int_equal(volfs_getattr(w->v, w->ino, &st), 0);
+    assert_int_equal(st.st_mode, S_IFREG | 06755);
+    volfs_drop_setid(f);
+    append(f, "dropped");
+    assert_int_equal(volfs_getattr(w->v, w->ino, &st), 0);
+    assert_int_equal(st.st_mode, S_IFREG | 0755);
+    assert_int_equal(volfs_flush(f), 0);
+    assert_int_equal(volfs_getattr(w->v, w->ino, &st), 0);
+    assert_int_equal(st.st_mode, S_IFREG | 0755);
+    volfs_closefile(f);
+}
+
+static void test_zeros_cover_what_was_written_before(void **state)
+{
+    struct world *w = *state;
+    int64_t found;
+    const size_t size = 3 * BLOCK;
+    _cleanup_free_ char *data = random_data(size, 12);
+    struct volfs_file *f = open_file(w);
+    write_all(f, data, size);
+    memset(data + 100, 0, 2 * BLOCK);
+    assert_int_equal(volfs_allocate(f, FALLOC_FL_ZERO_RANGE, 100, 2 * BLOCK), 0);
+    assert_bytes(f, data, size);
+    assert_int_equal(write_at(f, BLOCK, "a", 1), 1);
+    data[BLOCK] = 'a';
+    assert_int_equal(volfs_seek(f, 200, false, &found), 0);
+    assert_int_equal(found, BLOCK);
+    assert_int_equal(volfs_seek(f, 0, true, &found), 0);
+    assert_int_equal(found, 100);
+    assert_bytes(f, data, size);
+    volfs_closefile(f);
+}
+
+static size_t planned(struct world *w, uint64_t chunk)
+{
+    struct arena *arena = arena_new(4096);
+    struct volume_rewrite plan;
+    assert_int_equal(volume_plan(w->volume, w->ino, chunk, VOLUME_LIST_LONG, arena, &plan), 0);
+    arena_free(arena);
+    return plan.count;
+}
+
+static void pass_ms(struct world *w, int64_t ms)
+{
+    struct error err = ERROR_INIT;
+    int64_t now_ms;
+    assert_int_equal(w->meta->ops->now(w->meta, &now_ms, &err), 0);
+    meta_memory_set_clock(w->meta, now_ms + ms);
+    assert_int_equal(volume_beat(w->volume), 0);
+}
+
+static void test_messy_chunks_are_stored_anew(void **state)
+{
+    struct world *w = *state;
+    const size_t size = 20 * BLOCK + 5; /* three chunks */
+    _cleanup_free_ char *data = random_data(size, 8);
+    struct rng rng;
+    struct volfs_file *f = open_file(w);
+    rng_seed(&rng, 9);
+    write_all(f, data, size);
+    for (unsigned i = 0; i < 120; i++) { /* the third chunk stays as it is */
+        size_t at = rng_below(&rng, 15 * BLOCK), n = 1 + rng_below(&rng, 20000);
+        memset(data + at, (int)i, n);
+        assert_int_equal(write_at(f, (int64_t)at, data + at, n), n);
+        assert_int_equal(volfs_flush(f), 0);
+    }
+    assert_true(planned(w, 0) > 0 && planned(w, 1) > 0 && planned(w, 2) == 0);
+    unsigned before = w->count;
+    compact_due(w->v); /* they are not due */
+    assert_int_equal(w->count, before);
+    pass_ms(w, 62000);
+    compact_due(w->v);
+    assert_in_range(w->count, before + 2, before + 16);
+    assert_true(planned(w, 0) == 0 && planned(w, 1) == 0);
+    assert_bytes(f, data, size);
+    before = w->count;
+    pass_ms(w, 10000000);
+    compact_due(w->v); /* nothing is left to do */
+    assert_int_equal(w->count, before);
+    assert_int_equal(write_at(f, 100, data, 100), 100);
+    memmove(data + 100, data, 100);
+    assert_bytes(f, data, size);
+    volfs_closefile(f);
+}
+
+/* ---- with a disk cache ---- */
+
+/* Bytes of a hole are 0 and need no cache. */
+static void test_a_range_is_warmed(void **state)
+{
+    struct world *w = *state;
+    const size_t size = 5 * BLOCK + 99;
+    _cleanup_free_ char *data = random_data(size, 10);
+    struct volfs_file *f = open_file(w);
+    struct volfs_warm look = {.offset = 0, .size = 100 * BLOCK};
+    write_all(f, data, size);
+    assert_int_equal(write_at(f, 9 * BLOCK, data, 10), 10);
+    assert_int_equal(volfs_warm(f, &look), 0);
+    cache_flush(w->v->cached.tiers.cache);
+    assert_int_equal(volfs_warm(f, &look), 0); /* what was written may stay */
+    assert_int_equal(look.has_bytes, 9 * BLOCK + 10);
+    assert_int_equal(w->fetched, 0);
+    _cleanup_free_ char *got = xmalloc(size);
+    assert_int_equal(read_at(f, 0, got, size), size);
+    assert_memory_equal(got, data, size);
+    assert_int_equal(w->fetched, 0);
+    volfs_closefile(f);
+}
+
+/* The cache's own sums are right, and the bytes are others: the metadata have the last word. */
+static void test_a_lying_cache_is_found_out(void **state)
+{
+    struct world *w = *state;
+    _cleanup_free_ char *data = random_data(BLOCK, 11);
+    _cleanup_free_ char *wrong = random_data(BLOCK, 12);
+    struct volfs_file *f = open_file(w);
+    struct tiers *tiers = &w->v->cached.tiers;
+    uint32_t count;
+    _cleanup_free_ uint64_t *sums = objects_sums(data, BLOCK, &count);
+    write_all(f, data, BLOCK);
+    assert_int_equal(volfs_flush(f), 0);
+    struct entity *e = entity_new(w->objects[0].key, "", "", BLOCK);
+    entity_set_sums(e, sums);
+    cache_flush(tiers->cache);
+    tiers_differ(tiers, e, 0);
+    tiers_put(tiers, e, wrong);
+    cache_flush(tiers->cache);
+    assert_int_equal(tiers_cached(tiers, e, 0, BLOCK), BLOCK);
+    assert_bytes(f, data, BLOCK);
+    assert_int_equal(tiers_cached(tiers, e, 0, BLOCK), 0);
+    assert_true(w->fetched > 0);
+    struct volfs_warm warm = {.size = BLOCK, .fetch = true};
+    assert_int_equal(volfs_warm(f, &warm), 0);
+    assert_int_equal(warm.has_bytes, BLOCK);
+    for (unsigned i = 0; i < w->count; i++) /* what the store has is damaged: it is not kept */
+        w->objects[i].data[BLOCK - 1] ^= 1;
+    tiers_differ(tiers, e, 0);
+    assert_int_equal(volfs_warm(f, &warm), -EIO);
+    assert_int_equal(tiers_cached(tiers, e, 0, BLOCK), 0);
+    entity_unref(e);
+    volfs_closefile(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_pieces_are_stored_side_by_side, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_later_pieces_cover_earlier_ones, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_fails_is_told_and_stored_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_append_is_at_the_end_of_its_commit, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_a_time_is_that_of_the_write, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_append_drops_setid, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_zeros_cover_what_was_written_before, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_messy_chunks_are_stored_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_damaged_block_is_an_error, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_range_is_warmed, setup_cached, teardown),
+        cmocka_unit_test_setup_teardown(test_a_lying_cache_is_found_out, setup_cached, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

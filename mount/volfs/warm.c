@@ -1,0 +1,58 @@
+#include "mount/volfs/warm.h"
+
+#include <errno.h>
+
+#include "common/log.h"
+#include "mount/volfs/reading.h"
+#include "mount/volfs/volfs_parts.h"
+
+static int warm_part(struct cached *c, const struct reading_part *p, struct volfs_warm *w)
+{
+    int rc = 0;
+    const uint64_t had = tiers_cached(&c->tiers, p->entity, p->in_block, p->size);
+    if (w->fetch)
+        rc = tiers_warm(&c->warming, p->entity, p->in_block, p->size);
+    w->had_bytes += had;
+    w->has_bytes += w->fetch ? tiers_cached(&c->tiers, p->entity, p->in_block, p->size) : had;
+    if (rc == -ESTALE)
+        log_error("a block is missing in the bucket", lstr("object", p->entity->key));
+    return rc == -ESTALE ? -EIO : rc;
+}
+
+/* Zeros need no cache. */
+static int warm_extent(struct volfs *v, const struct volume_extent *x, struct volfs_warm *w)
+{
+    int rc = 0;
+    if (x->entry == NULL) {
+        w->had_bytes += x->length;
+        w->has_bytes += x->length;
+        return 0;
+    }
+    for (uint64_t done = 0; done < x->length && rc == 0;) {
+        struct reading_part p;
+        rc = reading_part(v, x, done, x->length, &p);
+        if (rc != 0)
+            break;
+        rc = warm_part(&v->cached, &p, w);
+        entity_unref(p.entity);
+        done += p.size;
+    }
+    return rc;
+}
+
+int warm_inode(struct volfs *v, uint64_t ino, struct volfs_warm *w)
+{
+    struct volume_extent *extents;
+    size_t count = 0;
+    w->had_bytes = w->has_bytes = 0;
+    if (v->cached.tiers.cache == NULL)
+        return -EOPNOTSUPP;
+    if (w->offset > INT64_MAX / 2 || w->size > INT64_MAX / 2)
+        return -EINVAL;
+    struct arena *arena = arena_new(4096);
+    int rc = volume_extents(v->volume, ino, (int64_t)w->offset, w->size, arena, &extents, &count);
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = warm_extent(v, &extents[i], w);
+    arena_free(arena);
+    return rc;
+}

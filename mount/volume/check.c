@@ -1,0 +1,386 @@
+#include "mount/volume/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/mem.h"
+#include "mount/volume/attr.h"
+#include "mount/volume/counters.h"
+#include "mount/volume/trash.h"
+#include "mount/volume/walk.h"
+
+struct inode {
+    uint64_t ino, parent, from; /* from: a directory that has an entry of it */
+    uint32_t mode;
+    bool queued;
+    int64_t nlink, entries; /* as the attribute says */
+    int64_t names, children;
+};
+
+struct shared {
+    uint64_t slice;
+    int64_t entries;
+};
+
+struct look {
+    struct check *check;
+    struct meta *m;
+    const struct volume_format *format;
+    struct arena *arena;
+    struct inode *inodes;
+    size_t count, room;
+    struct shared *shared;
+    size_t shared_count, shared_room;
+    int64_t use_inodes, use_bytes;
+};
+
+/* ---- findings ---- */
+
+static struct check_finding *add(struct check *c, enum check_kind kind, uint64_t id)
+{
+    if (c->count == c->room) {
+        c->room = 2 * c->room + 16;
+        c->findings = xrealloc(c->findings, c->room * sizeof *c->findings);
+    }
+    c->findings[c->count] = (struct check_finding){.kind = kind, .id = id};
+    return &c->findings[c->count++];
+}
+
+static void add_counter(struct check *c, enum check_kind kind, uint64_t id, int64_t is,
+                        int64_t should)
+{
+    if (is == should)
+        return;
+    struct check_finding *f = add(c, kind, id);
+    f->is = is;
+    f->should = should;
+}
+
+char *check_text(const struct check_finding *f)
+{
+    static const char *const texts[] = {
+#define CHECK(name, repair, text) text,
+#include "mount/volume/check.def"
+#undef CHECK
+    };
+    const bool of_slice = f->kind == CHECK_SHARED || f->kind == CHECK_GARBAGE;
+    const bool of_volume = f->kind == CHECK_USE_INODES || f->kind == CHECK_USE_BYTES;
+    _cleanup_free_ char *what =
+        of_volume ? xstrdup("volume")
+                  : xprintf("%s %llu", of_slice ? "slice" : "inode", (unsigned long long)f->id);
+    if (f->name[0] != '\0')
+        return xprintf("%s: %s: '%s' in directory %llu", what, texts[f->kind], f->name,
+                       (unsigned long long)f->other);
+    if (f->is != f->should)
+        return xprintf("%s: %s: %lld, and should be %lld", what, texts[f->kind], (long long)f->is,
+                       (long long)f->should);
+    return xprintf("%s: %s", what, texts[f->kind]);
+}
+
+static bool is_same(const struct check_finding *a, const struct check_finding *b)
+{
+    return a->kind == b->kind && a->id == b->id && a->other == b->other &&
+           a->should - a->is == b->should - b->is && strcmp(a->name, b->name) == 0;
+}
+
+void check_keep_common(struct check *c, const struct check *again)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        for (size_t k = 0; k < again->count; k++) {
+            if (!is_same(&c->findings[i], &again->findings[k]))
+                continue;
+            c->findings[kept++] = again->findings[k];
+            break;
+        }
+    }
+    c->count = kept;
+}
+
+void check_done(struct check *c)
+{
+    free(c->findings);
+    free(c->slices);
+    *c = (struct check){0};
+}
+
+/* ---- inodes ---- */
+
+static int by_ino(const void *a, const void *b)
+{
+    const struct inode *one = a, *two = b;
+    return one->ino < two->ino ? -1 : one->ino > two->ino;
+}
+
+static struct inode *inode_of(const struct look *l, uint64_t ino)
+{
+    const struct inode key = {.ino = ino};
+    return l->count > 0 ? bsearch(&key, l->inodes, l->count, sizeof key, by_ino) : NULL;
+}
+
+static int see_attr(void *context, const struct meta_row *row, struct error *err)
+{
+    struct look *l = context;
+    struct attr a;
+    (void)err;
+    if (!attr_decode(&row->value, &a)) {
+        add(l->check, CHECK_ATTR, row->key.id);
+        return 0;
+    }
+    if (l->count == l->room) {
+        l->room = 2 * l->room + 256;
+        l->inodes = xrealloc(l->inodes, l->room * sizeof *l->inodes);
+    }
+    l->inodes[l->count++] = (struct inode){
+        .ino = row->key.id,
+        .parent = a.parent,
+        .mode = a.mode,
+        .nlink = a.nlink,
+        .entries = a.entries,
+    };
+    return 0;
+}
+
+static int see_entry(void *context, const struct meta_row *row, struct error *err)
+{
+    struct look *l = context;
+    const uint64_t ino = meta_entry_inode(&row->value);
+    struct inode *directory = inode_of(l, row->key.id), *i = inode_of(l, ino);
+    (void)err;
+    directory->children++;
+    if (i == NULL || (i->mode & S_IFMT) != entry_type(&row->value)) {
+        struct check_finding *f = add(l->check, i == NULL ? CHECK_DANGLING : CHECK_TYPE, ino);
+        f->other = row->key.id;
+        memcpy(f->name, row->key.name, row->key.name_size);
+    }
+    if (i != NULL) {
+        i->names++;
+        i->from = row->key.id;
+    }
+    return 0;
+}
+
+/* ---- slices ---- */
+
+static int see_chunk(void *context, const struct meta_row *row, struct error *err)
+{
+    struct look *l = context;
+    struct check *c = l->check;
+    struct slice_list list;
+    struct error ignored = ERROR_INIT; /* the finding says it */
+    (void)err;
+    arena_reset(l->arena);
+    if (slices_decode(row->value.data, row->value.size, l->format->chunk_bytes, l->arena, &list,
+                      &ignored) != 0) {
+        add(c, CHECK_CHUNK, row->key.id)->other = row->key.sub;
+        return 0;
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        const struct slice_entry *e = &list.entries[i];
+        if (e->slice == 0)
+            continue;
+        if (c->slice_count == c->slice_room) {
+            c->slice_room = 2 * c->slice_room + 256;
+            c->slices = xrealloc(c->slices, c->slice_room * sizeof *c->slices);
+        }
+        c->slices[c->slice_count++] = (struct check_slice){
+            .slice = e->slice,
+            .ino = row->key.id,
+            .size = e->size,
+            .removed = inode_of(l, row->key.id)->nlink == 0,
+        };
+    }
+    return 0;
+}
+
+static int see_shared(void *context, const struct meta_row *row, struct error *err)
+{
+    struct look *l = context;
+    (void)err;
+    if (l->shared_count == l->shared_room) {
+        l->shared_room = 2 * l->shared_room + 64;
+        l->shared = xrealloc(l->shared, l->shared_room * sizeof *l->shared);
+    }
+    l->shared[l->shared_count++] = (struct shared){row->key.id, meta_field(&row->value, 0)};
+    return 0;
+}
+
+static int by_shared(const void *a, const void *b)
+{
+    const struct shared *one = a, *two = b;
+    return one->slice < two->slice ? -1 : one->slice > two->slice;
+}
+
+static int by_slice(const void *a, const void *b)
+{
+    const struct check_slice *one = a, *two = b;
+    return one->slice < two->slice ? -1 : one->slice > two->slice;
+}
+
+static bool is_named(const struct check *c, uint64_t slice)
+{
+    const struct check_slice key = {.slice = slice};
+    return c->slice_count > 0 &&
+           bsearch(&key, c->slices, c->slice_count, sizeof key, by_slice) != NULL;
+}
+
+/* ---- queues and counters ---- */
+
+static int see_unlinked(void *context, const struct meta_row *row, struct error *err)
+{
+    struct inode *i = inode_of(context, row->key.sub);
+    (void)err;
+    if (i != NULL)
+        i->queued = true;
+    return 0;
+}
+
+static int see_garbage(void *context, const struct meta_row *row, struct error *err)
+{
+    struct look *l = context;
+    (void)err;
+    if (is_named(l->check, row->key.sub))
+        add(l->check, CHECK_GARBAGE, row->key.sub)->other = row->key.id;
+    return 0;
+}
+
+static int see_use(void *context, const struct meta_row *row, struct error *err)
+{
+    struct look *l = context;
+    (void)err;
+    l->use_inodes = meta_field(&row->value, USE_INODES);
+    l->use_bytes = meta_field(&row->value, USE_BYTES);
+    return 0;
+}
+
+/* ---- judgement ---- */
+
+/* It needs no name. */
+static bool is_top(const struct inode *i)
+{
+    return i->ino == VOLUME_ROOT || i->ino == TRASH_INO;
+}
+
+static bool leads_to_root(const struct look *l, const struct inode *i)
+{
+    for (size_t steps = 0; i != NULL && steps <= l->count; steps++) {
+        if (is_top(i))
+            return true;
+        i = i->names > 0 ? inode_of(l, i->from) : NULL;
+    }
+    return false;
+}
+
+static void judge_directory(const struct look *l, const struct inode *i)
+{
+    struct check *c = l->check;
+    add_counter(c, CHECK_ENTRIES, i->ino, i->entries, i->children);
+    if (is_top(i))
+        return;
+    if (i->nlink > 0 && i->names == 0)
+        add(c, CHECK_ORPHAN, i->ino);
+    else if (i->nlink == 0 && i->names > 0)
+        add_counter(c, CHECK_NLINK, i->ino, 0, 2);
+    else if (i->names > 1)
+        add(c, CHECK_TWICE, i->ino);
+    else if (i->names == 1 && i->from != i->parent)
+        add_counter(c, CHECK_PARENT, i->ino, (int64_t)i->parent, (int64_t)i->from);
+    else if (i->names == 1 && !leads_to_root(l, i))
+        add(c, CHECK_LOOP, i->ino);
+}
+
+static void judge_inode(const struct look *l, const struct inode *i)
+{
+    if (S_ISDIR(i->mode))
+        judge_directory(l, i);
+    else if (i->names == 0 && i->nlink > 0)
+        add(l->check, CHECK_ORPHAN, i->ino);
+    else
+        add_counter(l->check, CHECK_NLINK, i->ino, i->nlink, i->names);
+    if (i->nlink == 0 && i->names == 0 && !i->queued)
+        add(l->check, CHECK_UNQUEUED, i->ino);
+}
+
+/* A slice with several entries has a count of them. */
+static void judge_slices(const struct look *l)
+{
+    struct check *c = l->check;
+    int64_t bytes = 0;
+    for (size_t i = 0, next; i < c->slice_count; i = next) {
+        const uint64_t slice = c->slices[i].slice;
+        int64_t shared;
+        for (next = i; next < c->slice_count && c->slices[next].slice == slice; next++)
+            continue;
+        const struct shared key = {.slice = slice}, *kept = NULL;
+        if (l->shared_count > 0)
+            kept = bsearch(&key, l->shared, l->shared_count, sizeof key, by_shared);
+        shared = kept != NULL ? kept->entries : 1;
+        add_counter(c, CHECK_SHARED, slice, shared, (int64_t)(next - i));
+        bytes += c->slices[i].size;
+    }
+    add_counter(c, CHECK_USE_BYTES, 0, l->use_bytes, bytes);
+    add_counter(c, CHECK_USE_INODES, 0, l->use_inodes, (int64_t)l->count);
+}
+
+/* ---- the check ---- */
+
+static int walk(struct look *l, enum meta_kind kind, walk_visit *visit, struct error *err)
+{
+    const struct walk w = {.m = l->m, .visit = visit, .context = l};
+    return meta_kind_shape(kind) == META_QUEUE ? walk_queue(&w, kind, err)
+                                               : walk_points(&w, kind, err);
+}
+
+static int walk_of_type(struct look *l, uint32_t type, enum meta_kind kind, walk_visit *visit,
+                        struct error *err)
+{
+    const struct walk w = {.m = l->m, .visit = visit, .context = l};
+    uint64_t *inodes = xmalloc((l->count + 1) * sizeof *inodes);
+    size_t count = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        if ((l->inodes[i].mode & S_IFMT) == type)
+            inodes[count++] = l->inodes[i].ino;
+    }
+    int rc = walk_children(&w, kind, inodes, count, err);
+    free(inodes);
+    return rc;
+}
+
+static int see_all(struct look *l, struct error *err)
+{
+    int rc = walk(l, META_ATTR, see_attr, err);
+    if (rc == 0 && l->count > 0)
+        qsort(l->inodes, l->count, sizeof *l->inodes, by_ino);
+    if (rc == 0)
+        rc = walk_of_type(l, S_IFDIR, META_ENTRY, see_entry, err);
+    if (rc == 0)
+        rc = walk_of_type(l, S_IFREG, META_CHUNK, see_chunk, err);
+    if (rc == 0 && l->check->slice_count > 0)
+        qsort(l->check->slices, l->check->slice_count, sizeof *l->check->slices, by_slice);
+    if (rc == 0)
+        rc = walk(l, META_SHARED, see_shared, err);
+    if (rc == 0 && l->shared_count > 0)
+        qsort(l->shared, l->shared_count, sizeof *l->shared, by_shared);
+    if (rc == 0)
+        rc = walk(l, META_UNLINKED, see_unlinked, err);
+    if (rc == 0)
+        rc = walk(l, META_GARBAGE, see_garbage, err);
+    return rc == 0 ? walk(l, META_USE, see_use, err) : rc;
+}
+
+int check_run(struct check *c, struct meta *m, const struct volume_format *f, struct error *err)
+{
+    struct look l = {.check = c, .m = m, .format = f, .arena = arena_new(4096)};
+    *c = (struct check){0};
+    int rc = see_all(&l, err);
+    for (size_t i = 0; i < l.count && rc == 0; i++)
+        judge_inode(&l, &l.inodes[i]);
+    if (rc == 0)
+        judge_slices(&l);
+    c->inodes = l.count;
+    free(l.inodes);
+    free(l.shared);
+    arena_free(l.arena);
+    return rc;
+}

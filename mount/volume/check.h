@@ -1,0 +1,47 @@
+/* A check of a volume's metadata: do names, counters, lists and queues agree?
+ *
+ * All keys are read, a page at a time.  Of a volume that is in use the pages are of different
+ * moments: so what a first check finds is true only if a second one finds it again
+ * (check_keep_common()). */
+#pragma once
+
+#include "mount/volume/format.h"
+#include "mount/volume/slices.h"
+
+enum check_kind {
+#define CHECK(name, repair, text) CHECK_##name,
+#include "mount/volume/check.def"
+#undef CHECK
+    CHECK_KINDS,
+};
+
+struct check_finding {
+    enum check_kind kind;
+    uint64_t id;                  /* inode; of SHARED and GARBAGE: slice */
+    uint64_t other;               /* directory of an entry; time in a queue */
+    int64_t is, should;           /* of counters */
+    char name[META_NAME_MAX + 1]; /* of an entry */
+};
+
+/* A slice that a file names. */
+struct check_slice {
+    uint64_t slice, ino;
+    uint32_t size;
+    bool removed; /* the file has no name any more */
+};
+
+struct check {
+    struct check_finding *findings;
+    size_t count, room;
+    struct check_slice *slices; /* in order, each once for every entry */
+    size_t slice_count, slice_room;
+    uint64_t inodes;
+};
+
+/* check_done() is due in any case. */
+int check_run(struct check *c, struct meta *m, const struct volume_format *f, struct error *err);
+void check_done(struct check *c);
+/* Takes out findings that `again` does not have. */
+void check_keep_common(struct check *c, const struct check *again);
+/* "inode 7: wrong number of names: 2, and should be 1"; malloc'ed. */
+char *check_text(const struct check_finding *f);

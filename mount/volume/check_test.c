@@ -1,0 +1,211 @@
+/* Damage of each kind is found, and put right where that can be. */
+#include "mount/volume/repair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#include "common/cleanup.h"
+#include "mount/volume/counters.h"
+#include "mount/volume/testing/clients.h"
+
+static void run(struct check *c)
+{
+    struct error err = ERROR_INIT;
+    const struct volume_format format = small_format();
+    if (check_run(c, f.m, &format, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+static void damage(struct meta_step step)
+{
+    struct error err = ERROR_INIT;
+    struct meta_commit c = {.steps = &step, .count = 1};
+    assert_int_equal(f.m->ops->commit(f.m, &c, &err), 0);
+}
+
+static void expect_clean(void)
+{
+    struct check c;
+    run(&c);
+    if (c.count > 0) {
+        _cleanup_free_ char *text = check_text(&c.findings[0]);
+        fail_msg("%s", text);
+    }
+    check_done(&c);
+}
+
+/* One finding with this text, which a repair takes away, or cannot (ENOTSUP). */
+static void expect(const char *text, int repaired)
+{
+    struct check c;
+    run(&c);
+    assert_true(c.count > 0);
+    _cleanup_free_ char *got = check_text(&c.findings[0]);
+    assert_string_equal(got, text);
+    assert_int_equal(c.count, 1);
+    assert_int_equal(repair_finding(f.a, &c.findings[0]), repaired);
+    check_done(&c);
+    if (repaired == 0)
+        expect_clean();
+}
+
+static uint64_t slice_of(uint64_t ino, int64_t at, uint32_t length)
+{
+    uint64_t slice;
+    assert_int_equal(volume_new_slice(f.a, &slice), 0);
+    const struct volume_piece p = {.at = at, .length = length, .slice = slice, .size = length};
+    assert_int_equal(volume_write(f.a, ino, &p, 1, 0, NULL), 0);
+    return slice;
+}
+
+static uint64_t file(void)
+{
+    return make(VOLUME_ROOT, "x", S_IFREG | 0644); /* inode 2 */
+}
+
+static struct meta_key attr_key(uint64_t ino)
+{
+    return meta_key_point(META_ATTR, ino);
+}
+
+static void counters_are_counted(void **state)
+{
+    (void)state;
+    uint64_t ino = file();
+    uint64_t slice = slice_of(ino, CHUNK - 10, 20); /* in two chunks */
+    expect_clean();
+    damage((struct meta_step){META_ADD, .key = attr_key(ino), .offset = ATTR_NLINK, .number = 2});
+    expect("inode 2: wrong number of names: 3, and should be 1", 0);
+    damage((struct meta_step){META_ADD, .key = attr_key(VOLUME_ROOT), .offset = ATTR_ENTRIES,
+                              .number = -1});
+    expect("inode 1: wrong number of entries: 0, and should be 1", 0);
+    damage((struct meta_step){META_ADD, .key = meta_key_point(META_SHARED, slice), .number = 5});
+    expect("slice 1: wrong number of entries of a slice: 7, and should be 2", 0);
+    damage((struct meta_step){META_DELETE, .key = meta_key_point(META_SHARED, slice)});
+    expect("slice 1: wrong number of entries of a slice: 1, and should be 2", 0);
+    damage(
+        (struct meta_step){META_ADD, .key = counters_use_key(), .offset = USE_BYTES, .number = 7});
+    expect("volume: wrong number of bytes in use: 27, and should be 20", 0);
+    damage((struct meta_step){META_ADD, .key = counters_use_key(), .offset = USE_INODES,
+                              .number = -1});
+    expect("volume: wrong number of inodes in use: 1, and should be 2", 0);
+}
+
+static void names_are_followed(void **state)
+{
+    uint8_t entry[ENTRY_BYTES];
+    (void)state;
+    uint64_t ino = file(), d = make(VOLUME_ROOT, "d", S_IFDIR | 0755);
+    uint64_t e = make(d, "e", S_IFDIR | 0755);
+    expect_clean();
+    entry_encode(S_IFREG, 99, entry);
+    const struct meta_key ghost = meta_key_named(META_ENTRY, d, "ghost", 5);
+    damage((struct meta_step){META_PUT, .key = ghost, .data = entry, .size = sizeof entry});
+    damage((struct meta_step){META_ADD, .key = attr_key(d), .offset = ATTR_ENTRIES, .number = 1});
+    expect("inode 99: it has an entry, and is not there: 'ghost' in directory 3", 0);
+    const struct meta_key name = meta_key_named(META_ENTRY, VOLUME_ROOT, "x", 1);
+    damage((struct meta_step){META_DELETE, .key = name});
+    damage((struct meta_step){META_ADD, .key = attr_key(VOLUME_ROOT), .offset = ATTR_ENTRIES,
+                              .number = -1});
+    expect("inode 2: it has no name", 0);
+    struct volume_inode lost, found;
+    assert_int_equal(volume_lookup(f.b, VOLUME_ROOT, "lost+found", &lost), 0);
+    assert_int_equal(volume_lookup(f.b, lost.ino, "2", &found), 0);
+    assert_int_equal(found.ino, ino);
+    uint8_t number[8];
+    meta_field_put(number, 0, VOLUME_ROOT);
+    damage((struct meta_step){META_SET, .key = attr_key(e), .offset = ATTR_PARENT, .data = number,
+                              .size = sizeof number});
+    expect("inode 4: another directory has it than its parent: 1, and should be 3", 0);
+}
+
+static void loops_are_found(void **state)
+{
+    uint8_t entry[ENTRY_BYTES], number[8];
+    (void)state;
+    uint64_t d = make(VOLUME_ROOT, "d", S_IFDIR | 0755), e = make(d, "e", S_IFDIR | 0755);
+    entry_encode(S_IFDIR, d, entry);
+    meta_field_put(number, 0, (int64_t)e);
+    const struct meta_key name = meta_key_named(META_ENTRY, VOLUME_ROOT, "d", 1);
+    const struct meta_key moved = meta_key_named(META_ENTRY, e, "d", 1);
+    damage((struct meta_step){META_DELETE, .key = name});
+    damage((struct meta_step){META_PUT, .key = moved, .data = entry, .size = sizeof entry});
+    damage((struct meta_step){META_ADD, .key = attr_key(VOLUME_ROOT), .offset = ATTR_ENTRIES,
+                              .number = -1});
+    damage((struct meta_step){META_ADD, .key = attr_key(e), .offset = ATTR_ENTRIES, .number = 1});
+    damage((struct meta_step){META_SET, .key = attr_key(d), .offset = ATTR_PARENT, .data = number,
+                              .size = sizeof number});
+    struct check c;
+    run(&c);
+    assert_int_equal(c.count, 2);
+    assert_int_equal(c.findings[0].kind, CHECK_LOOP);
+    assert_int_equal(c.findings[1].kind, CHECK_LOOP);
+    assert_int_equal(repair_finding(f.a, &c.findings[0]), -ENOTSUP);
+    check_done(&c);
+}
+
+static void queues_are_looked_at(void **state)
+{
+    uint8_t size[8];
+    (void)state;
+    uint64_t ino = file(), slice = slice_of(ino, 0, 8);
+    meta_field_put(size, 0, 8);
+    const struct meta_key garbage = meta_key_number(META_GARBAGE, START_MS, slice);
+    damage((struct meta_step){META_PUT, .key = garbage, .data = size, .size = sizeof size});
+    expect("slice 1: a slice of a file waits for its deletion", 0);
+    assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, "x"), 0);
+    expect_clean();
+    damage((struct meta_step){META_DELETE,
+                              .key = meta_key_number(META_UNLINKED, START_MS + GRACE_MS, ino)});
+    expect("inode 2: it has no name, and would never be freed", 0);
+    damage((struct meta_step){META_PUT, .key = meta_key_number(META_CHUNK, ino, 0), .data = size,
+                              .size = sizeof size});
+    struct check c;
+    run(&c);
+    assert_int_equal(c.findings[0].kind, CHECK_CHUNK);
+    check_done(&c);
+}
+
+/* What changes between two looks is no damage. */
+static void only_what_is_found_twice_counts(void **state)
+{
+    struct check one, two;
+    (void)state;
+    uint64_t ino = file();
+    damage((struct meta_step){META_ADD, .key = attr_key(ino), .offset = ATTR_NLINK, .number = 2});
+    damage(
+        (struct meta_step){META_ADD, .key = counters_use_key(), .offset = USE_BYTES, .number = 7});
+    run(&one);
+    damage(
+        (struct meta_step){META_ADD, .key = counters_use_key(), .offset = USE_BYTES, .number = -1});
+    run(&two);
+    assert_int_equal(one.count, 2);
+    check_keep_common(&one, &two);
+    assert_int_equal(one.count, 1);
+    assert_int_equal(one.findings[0].kind, CHECK_NLINK);
+    /* The volume changes before the repair. */
+    damage((struct meta_step){META_ADD, .key = attr_key(ino), .offset = ATTR_NLINK, .number = 1});
+    assert_int_equal(repair_finding(f.a, &one.findings[0]), -ESTALE);
+    check_done(&one);
+    check_done(&two);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(counters_are_counted, clients_setup, clients_teardown),
+        cmocka_unit_test_setup_teardown(names_are_followed, clients_setup, clients_teardown),
+        cmocka_unit_test_setup_teardown(loops_are_found, clients_setup, clients_teardown),
+        cmocka_unit_test_setup_teardown(queues_are_looked_at, clients_setup, clients_teardown),
+        cmocka_unit_test_setup_teardown(only_what_is_found_twice_counts, clients_setup,
+                                        clients_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+#include "mount/volume/repair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "mount/volume/counters.h"
+#include "mount/volume/steps.h"
+
+enum { NAMES_PAGE = 500 };
+
+struct repair {
+    const struct check_finding *finding;
+    uint64_t directory; /* lost+found */
+};
+
+static int no_repair(struct txn *t, struct repair *r)
+{
+    (void)t;
+    (void)r;
+    return -ENOTSUP;
+}
+
+/* A counter that is as it was found. */
+static int add_to(struct txn *t, const struct meta_key *key, size_t offset,
+                  const struct check_finding *f)
+{
+    struct meta_value value;
+    int rc = txn_get(t, key, &value);
+    if (rc != 0)
+        return rc;
+    if (!value.found || meta_field(&value, offset) != f->is)
+        return -ESTALE;
+    txn_expect_equal(t, key, offset, f->is);
+    txn_add(t, key, offset, f->should - f->is);
+    return 0;
+}
+
+static int repair_nlink(struct txn *t, struct repair *r)
+{
+    const struct meta_key key = meta_key_point(META_ATTR, r->finding->id);
+    return add_to(t, &key, ATTR_NLINK, r->finding);
+}
+
+/* -ESTALE: the directory does not have so many. */
+static int count_names(struct txn *t, uint64_t directory, int64_t should)
+{
+    struct meta_item page = {.ask = META_PAGE, .limit = NAMES_PAGE};
+    int64_t count = 0;
+    page.key = (struct meta_key){.kind = META_ENTRY, .id = directory};
+    do {
+        int rc = txn_read(t, &page, 1);
+        if (rc != 0)
+            return rc;
+        count += (int64_t)page.count;
+        if (page.count > 0)
+            page.key = page.rows[page.count - 1].key;
+        page.after = true;
+    } while (page.more);
+    return count == should ? 0 : -ESTALE;
+}
+
+/* Names come and go while the check reads.  Each change of them raises the time of the inode's last
+ * change, so they are counted between two looks at it. */
+static int repair_entries(struct txn *t, struct repair *r)
+{
+    const struct meta_key key = meta_key_point(META_ATTR, r->finding->id);
+    struct meta_value before;
+    int rc = txn_get(t, &key, &before);
+    if (rc == 0)
+        rc = count_names(t, r->finding->id, r->finding->should);
+    if (rc == 0)
+        txn_expect_equal(t, &key, ATTR_CTIME, meta_field(&before, ATTR_CTIME));
+    return rc == 0 ? add_to(t, &key, ATTR_ENTRIES, r->finding) : rc;
+}
+
+static int repair_parent(struct txn *t, struct repair *r)
+{
+    const struct meta_key key = meta_key_point(META_ATTR, r->finding->id);
+    struct meta_value value;
+    int rc = txn_get(t, &key, &value);
+    if (rc != 0)
+        return rc;
+    if (meta_field(&value, ATTR_PARENT) != r->finding->is)
+        return -ESTALE;
+    txn_expect(t, &key, &value);
+    txn_set_number(t, &key, ATTR_PARENT, r->finding->should);
+    return 0;
+}
+
+static int repair_use(struct txn *t, struct repair *r)
+{
+    const struct check_finding *f = r->finding;
+    const struct meta_key key = counters_use_key();
+    const bool bytes = f->kind == CHECK_USE_BYTES;
+    int rc = add_to(t, &key, bytes ? USE_BYTES : USE_INODES, f);
+    if (rc == 0)
+        txn_add(t, &key, bytes ? USE_BYTES_LEFT : USE_INODES_LEFT, f->is - f->should);
+    return rc;
+}
+
+static int repair_dangling(struct txn *t, struct repair *r)
+{
+    const struct check_finding *f = r->finding;
+    const struct meta_key entry = steps_entry(f->other, f->name);
+    const struct meta_key parent = meta_key_point(META_ATTR, f->other);
+    const struct meta_key inode = meta_key_point(META_ATTR, f->id);
+    struct meta_item items[] = {{.ask = META_GET, .key = entry}, {.ask = META_GET, .key = inode}};
+    int rc = txn_read(t, items, 2);
+    if (rc != 0)
+        return rc;
+    if (meta_entry_inode(&items[0].value) != f->id || items[1].value.found)
+        return -ESTALE;
+    txn_expect(t, &entry, &items[0].value);
+    txn_expect(t, &inode, &items[1].value);
+    txn_delete(t, &entry);
+    txn_add(t, &parent, ATTR_ENTRIES, -1);
+    return 0;
+}
+
+static int repair_orphan(struct txn *t, struct repair *r)
+{
+    const struct meta_key inode = meta_key_point(META_ATTR, r->finding->id);
+    const struct meta_key parent = meta_key_point(META_ATTR, r->directory);
+    struct meta_value value, there;
+    struct attr a;
+    uint8_t bytes[ENTRY_BYTES];
+    char name[32];
+    snprintf(name, sizeof name, "%llu", (unsigned long long)r->finding->id);
+    const struct meta_key entry = steps_entry(r->directory, name);
+    int rc = txn_get(t, &inode, &value);
+    if (rc == 0)
+        rc = txn_get(t, &entry, &there);
+    if (rc != 0)
+        return rc;
+    if (there.found || !attr_decode(&value, &a) || a.nlink == 0)
+        return -ESTALE;
+    entry_encode(a.mode, r->finding->id, bytes);
+    txn_expect(t, &inode, &value);
+    txn_expect(t, &entry, &there);
+    txn_expect_at_least(t, &parent, ATTR_NLINK, 1);
+    txn_put(t, &entry, bytes, sizeof bytes);
+    txn_add(t, &parent, ATTR_ENTRIES, 1);
+    if (!S_ISDIR(a.mode))
+        txn_set_number(t, &inode, ATTR_NLINK, 1);
+    txn_set_number(t, &inode, ATTR_PARENT, (int64_t)r->directory);
+    return 0;
+}
+
+static int repair_unqueued(struct txn *t, struct repair *r)
+{
+    const struct meta_key inode = meta_key_point(META_ATTR, r->finding->id);
+    struct meta_value value;
+    int rc = txn_get(t, &inode, &value);
+    if (rc != 0)
+        return rc;
+    if (!value.found || meta_field(&value, ATTR_NLINK) != 0)
+        return -ESTALE;
+    txn_expect(t, &inode, &value);
+    steps_queue_unlinked(t, r->finding->id);
+    return 0;
+}
+
+/* Without a key a slice has one entry. */
+static int repair_shared(struct txn *t, struct repair *r)
+{
+    const struct check_finding *f = r->finding;
+    const struct meta_key key = meta_key_point(META_SHARED, f->id);
+    struct meta_value value;
+    uint8_t bytes[8];
+    int rc = txn_get(t, &key, &value);
+    if (rc != 0)
+        return rc;
+    if ((value.found ? meta_field(&value, 0) : 1) != f->is)
+        return -ESTALE;
+    if (value.found)
+        txn_expect_equal(t, &key, 0, f->is);
+    else
+        txn_expect(t, &key, &value);
+    meta_field_put(bytes, 0, f->should);
+    txn_put(t, &key, bytes, sizeof bytes);
+    return 0;
+}
+
+static int repair_garbage(struct txn *t, struct repair *r)
+{
+    const struct meta_key key = meta_key_number(META_GARBAGE, r->finding->other, r->finding->id);
+    txn_delete(t, &key);
+    return 0;
+}
+
+static int decide(struct txn *t, void *op)
+{
+    static int (*const repairs[])(struct txn *, struct repair *) = {
+#define CHECK(name, repair, text) repair,
+#include "mount/volume/check.def"
+#undef CHECK
+    };
+    struct repair *r = op;
+    return repairs[r->finding->kind](t, r);
+}
+
+static int need_lost_found(struct volume *v, uint64_t *directory)
+{
+    static const char name[] = "lost+found";
+    const struct volume_new what = {.mode = S_IFDIR | 0700};
+    struct volume_inode made;
+    int rc = volume_create(v, VOLUME_ROOT, name, &what, &made);
+    if (rc == -EEXIST)
+        rc = volume_lookup(v, VOLUME_ROOT, name, &made);
+    *directory = made.ino;
+    return rc;
+}
+
+int repair_finding(struct volume *v, const struct check_finding *f)
+{
+    struct repair r = {.finding = f};
+    int rc = f->kind == CHECK_ORPHAN ? need_lost_found(v, &r.directory) : 0;
+    return rc == 0 ? txn_run(v, decide, &r) : rc;
+}

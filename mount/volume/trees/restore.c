@@ -1,0 +1,92 @@
+/* What is in the trash: shown, and back to its place. */
+#include <errno.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mount/volume/trees/place.h"
+#include "mount/volume/trash.h"
+
+/* ENOENT: there is no such hour. */
+static int find_hour(struct volume *v, const char *name, uint64_t *hour)
+{
+    struct volume_inode found;
+    int rc = volume_lookup(v, TRASH_INO, name, &found);
+    *hour = found.ino;
+    return rc;
+}
+
+static bool may_have(const struct volume_caller *caller, const struct attr *a)
+{
+    return caller->uid == 0 || caller->uid == a->uid;
+}
+
+int volume_trash_hour(struct volume *v, const char *after, char hour[static META_NAME_MAX + 1])
+{
+    struct arena *arena = arena_new(1024);
+    struct volume_name *names;
+    size_t count = 0;
+    bool more;
+    int rc = volume_readdir(v, TRASH_INO, after, 1, arena, &names, &count, &more);
+    if (rc == 0 && count == 0)
+        rc = -ENOENT;
+    if (rc == 0)
+        snprintf(hour, META_NAME_MAX + 1, "%s", names[0].name);
+    arena_free(arena);
+    return rc;
+}
+
+int volume_trash_list(struct volume *v, const char *hour, const char *after, size_t limit,
+                      const struct volume_caller *caller, struct arena *arena,
+                      struct volume_trash_page *out)
+{
+    struct volume_name *names;
+    size_t count = 0;
+    uint64_t directory;
+    *out = (struct volume_trash_page){.more = false};
+    int rc = find_hour(v, hour, &directory);
+    if (rc == 0)
+        rc = volume_readdir(v, directory, after, limit, arena, &names, &count, &out->more);
+    out->rows = arena_alloc(arena, (count + 1) * sizeof *out->rows);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        if (!names[i].known || !may_have(caller, &names[i].attr))
+            continue;
+        out->rows[out->count++] = (struct volume_trashed){
+            .name = names[i].name, .type = names[i].type, .length = names[i].attr.length};
+    }
+    if (count > 0 && rc == 0)
+        snprintf(out->last, sizeof out->last, "%s", names[count - 1].name);
+    return rc;
+}
+
+/* DIRECTORY-INODE-NAME.  False: it has no place, as a clone that is not complete. */
+static bool parse_name(const char *text, uint64_t ino, uint64_t *directory, const char **name)
+{
+    char *end;
+    *directory = strtoull(text, &end, 10);
+    if (end == text || *end != '-')
+        return false;
+    const char *second = end + 1;
+    const uint64_t number = strtoull(second, &end, 10);
+    *name = end + 1;
+    return end != second && *end == '-' && number == ino && **name != '\0';
+}
+
+int volume_restore(struct volume *v, const char *hour, const char *name,
+                   const struct volume_caller *caller)
+{
+    struct volume_inode found;
+    uint64_t directory, place;
+    const char *was;
+    int rc = find_hour(v, hour, &directory);
+    if (rc == 0)
+        rc = volume_lookup(v, directory, name, &found);
+    if (rc == 0 && !may_have(caller, &found.attr))
+        rc = -EACCES;
+    if (rc == 0 && !parse_name(name, found.ino, &place, &was))
+        rc = -EINVAL;
+    if (rc == 0)
+        rc = place_check(v, place, was, caller);
+    return rc == 0 ? volume_rename(v, directory, name, place, was, RENAME_NOREPLACE) : rc;
+}

@@ -1,0 +1,124 @@
+"""A sample of a ring as bytes: the frame of docs/design/ring.md.
+
+A sample is a dict of kinds.  A kind is bytes, or an array: numpy's, or anything with `dtype`,
+`shape` and a contiguous buffer.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Mapping, Tuple, Union
+
+import xxhash
+
+from .errors import Corrupt, Invalid
+
+FIXED = 64
+ALIGN = 64
+ENDS = 1
+_MAGIC = b"DFRF"
+_HEAD = struct.Struct("<4sIQQHHIQQQQ")
+_KIND = struct.Struct("<HBBIQQ")
+#: A value that is no array.
+BYTES = "bytes"
+
+
+def _up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def _sum(*parts: "Union[bytes, bytearray, memoryview]") -> int:
+    state = xxhash.xxh3_64()
+    for part in parts:
+        state.update(part)
+    return int(state.intdigest())
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One array of a sample, as it was pushed."""
+
+    dtype: str  #: numpy's text, "<f4", or "bytes"
+    shape: Tuple[int, ...]
+    data: memoryview
+
+    def numpy(self) -> Any:
+        """An array over the same memory; not of bytes."""
+        import numpy  # type: ignore[import] # pylint: disable=import-outside-toplevel
+        return numpy.frombuffer(self.data, dtype=self.dtype).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a ring gives: its kinds, and where they were."""
+
+    kinds: Dict[str, Kind]
+    ordinal: int
+    producer: int
+    sequence: int
+
+
+def _describe(name: str, value: Any) -> Tuple[str, Tuple[int, ...], memoryview]:
+    dtype = getattr(getattr(value, "dtype", None), "str", None)
+    view = memoryview(value)
+    if not view.c_contiguous:
+        raise Invalid(f"kind '{name}' is not contiguous: push a copy of it",
+                      code="invalid_argument")
+    shape = tuple(int(n) for n in value.shape) if dtype is not None else ()
+    data = view.cast("B") if view.nbytes > 0 else memoryview(b"")
+    return (str(dtype) if dtype is not None else BYTES), shape, data
+
+
+def make(kinds: Mapping[str, Any]) -> List[Union[bytes, memoryview]]:
+    """The pieces of a frame, in order."""
+    table = bytearray()
+    pieces: List[Union[bytes, memoryview]] = []
+    described = [(name.encode(), *_describe(name, value)) for name, value in kinds.items()]
+    head_len = _up(FIXED + sum(_up(_KIND.size + 8 * len(shape) + len(name) + len(dtype), 8)
+                               for name, dtype, shape, _ in described), ALIGN)
+    at = head_len
+    for name, dtype, shape, data in described:
+        row = _KIND.pack(len(name), len(dtype), len(shape), 0, at, data.nbytes)
+        row += struct.pack(f"<{len(shape)}Q", *shape) + name + dtype.encode()
+        table += row.ljust(_up(len(row), 8), b"\0")
+        padded = _up(data.nbytes, ALIGN)
+        pieces += [data, bytes(padded - data.nbytes)]
+        at += padded
+    table = table.ljust(head_len - FIXED, b"\0")
+    fields = [_MAGIC, head_len, at, 0, len(described), 0, 0, 0, 0, _sum(*pieces), 0]
+    fields[-1] = _sum(_HEAD.pack(*fields), table)
+    return [_HEAD.pack(*fields), bytes(table), *pieces]
+
+
+def _kinds(head: memoryview, frame: memoryview, count: int) -> Dict[str, Kind]:
+    kinds: Dict[str, Kind] = {}
+    at = FIXED
+    for _ in range(count):
+        name_len, dtype_len, dims, _, offset, length = _KIND.unpack_from(head, at)
+        shape = struct.unpack_from(f"<{dims}Q", head, at + _KIND.size)
+        text = at + _KIND.size + 8 * dims
+        name = bytes(head[text:text + name_len]).decode()
+        dtype = bytes(head[text + name_len:text + name_len + dtype_len]).decode()
+        kinds[name] = Kind(dtype, shape, frame[offset:offset + length])
+        at += _up(_KIND.size + 8 * dims + name_len + dtype_len, 8)
+    return kinds
+
+
+def parse(data: "Union[bytes, bytearray, memoryview]") -> Iterator[Sample]:
+    """The samples of frames that stand one behind the other.  Corrupt: a checksum is wrong."""
+    rest = memoryview(data)
+    while len(rest) > 0:
+        if len(rest) < FIXED or bytes(rest[:4]) != _MAGIC:
+            raise Corrupt("the reply has no sample", code="bad_sample")
+        fields = list(_HEAD.unpack_from(rest))
+        head_len, total, head_sum = fields[1], fields[2], fields[-1]
+        fields[-1] = 0
+        if not FIXED <= head_len <= total <= len(rest) or \
+                _sum(_HEAD.pack(*fields), rest[FIXED:head_len]) != head_sum:
+            raise Corrupt("the head of a sample is damaged", code="bad_sample")
+        if _sum(rest[head_len:total]) != fields[9]:
+            raise Corrupt("the bytes of a sample are damaged", code="checksum_mismatch")
+        kinds = _kinds(rest[:head_len], rest[:total], fields[4])
+        yield Sample(kinds, ordinal=fields[3], producer=fields[7], sequence=fields[8])
+        rest = rest[total:]

@@ -1,0 +1,367 @@
+#include "ring/head.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/jsonx.h"
+#include "common/mem.h"
+
+void ring_head_done(struct ring_head *h)
+{
+    for (size_t i = 0; i < h->generations_count; i++)
+        free(h->generations[i].cuts);
+    free(h->generations);
+    free(h->lanes);
+    *h = (struct ring_head){.generation = 0};
+}
+
+static void *copied(const void *from, size_t count, size_t size)
+{
+    void *to = xcalloc(count + 1, size);
+    if (count > 0)
+        memcpy(to, from, count * size);
+    return to;
+}
+
+void ring_head_copy(const struct ring_head *from, struct ring_head *to)
+{
+    *to = *from;
+    to->lanes = copied(from->lanes, from->lanes_count, sizeof *to->lanes);
+    to->generations = copied(from->generations, from->generations_count, sizeof *to->generations);
+    for (size_t i = 0; i < to->generations_count; i++) {
+        struct ring_generation *g = &to->generations[i];
+        g->cuts = copied(g->cuts, g->count, sizeof *g->cuts);
+    }
+}
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+const struct ring_generation *ring_head_generation(const struct ring_head *h, uint64_t number)
+{
+    for (size_t i = 0; i < h->generations_count; i++) {
+        if (h->generations[i].number == number)
+            return &h->generations[i];
+    }
+    return NULL;
+}
+
+bool ring_generation_find(const struct ring_generation *g, uint64_t index, const char **lane,
+                          uint64_t *ordinal)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        const uint64_t size = g->cuts[i].to - g->cuts[i].from;
+        if (index < size) {
+            *lane = g->cuts[i].lane;
+            *ordinal = g->cuts[i].from + index;
+            return true;
+        }
+        index -= size;
+    }
+    return false;
+}
+
+/* Where the lane is, or would be. */
+static size_t lane_at(const struct ring_head *h, const char *lane)
+{
+    size_t from = 0, to = h->lanes_count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (strcmp(h->lanes[middle].lane, lane) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+bool ring_head_taken(const struct ring_head *h, const char *lane, uint64_t *taken)
+{
+    const size_t at = lane_at(h, lane);
+    if (at == h->lanes_count || strcmp(h->lanes[at].lane, lane) != 0)
+        return false;
+    *taken = h->lanes[at].taken;
+    return true;
+}
+
+uint64_t ring_head_release(const struct ring_head *h, const char *lane)
+{
+    uint64_t taken = 0;
+    for (size_t i = 0; i < h->generations_count; i++) {
+        const struct ring_generation *g = &h->generations[i];
+        for (size_t j = 0; j < g->count; j++) {
+            if (strcmp(g->cuts[j].lane, lane) == 0)
+                return g->cuts[j].from;
+        }
+    }
+    (void)ring_head_taken(h, lane, &taken);
+    return taken;
+}
+
+bool ring_lane_node(const char *lane, char node[static RING_LANE_MAX])
+{
+    const char *dot = strrchr(lane, '.');
+    if (dot == NULL || dot == lane || dot[1] == '\0' || strlen(lane) >= RING_LANE_MAX)
+        return false;
+    snprintf(node, RING_LANE_MAX, "%.*s", (int)(dot - lane), lane);
+    return true;
+}
+
+/* --- from JSON -------------------------------------------------------------------------------- */
+
+static int read_lane(json_t *item, const char *path, char out[static RING_LANE_MAX],
+                     struct error *err)
+{
+    const char *text;
+    char node[RING_LANE_MAX];
+    int code = json_need_str(item, path, "lane", &text, err);
+    if (code == 0 && !ring_lane_node(text, node))
+        code = error_set(err, E_CORRUPT, "%s.lane: '%.120s' is no lane", path, text);
+    if (code == 0)
+        snprintf(out, RING_LANE_MAX, "%s", text);
+    return code;
+}
+
+static int read_list(json_t *doc, const char *path, const char *field, size_t max, json_t **out,
+                     struct error *err)
+{
+    *out = NULL;
+    int code = json_get_array(doc, path, field, out, err);
+    if (code == 0 && *out == NULL)
+        code = error_set(err, E_CORRUPT, "%s.%s is missing", path, field);
+    if (code == 0 && json_array_size(*out) > max)
+        code = error_set(err, E_CORRUPT, "%s.%s has more than %zu items", path, field, max);
+    return code;
+}
+
+static int read_lanes(json_t *doc, struct ring_head *h, struct error *err)
+{
+    json_t *list;
+    int code = read_list(doc, "head", "lanes", RING_LANES_MAX, &list, err);
+    if (code != 0)
+        return code;
+    h->lanes = xcalloc(json_array_size(list) + 1, sizeof *h->lanes);
+    for (size_t i = 0; i < json_array_size(list) && code == 0; i++) {
+        struct ring_taken *l = &h->lanes[i];
+        json_t *item = json_array_get(list, i);
+        code = read_lane(item, "lanes", l->lane, err);
+        if (code == 0)
+            code = json_need_u64(item, "lanes", "taken", &l->taken, err);
+        if (code == 0 && i > 0 && strcmp(l[-1].lane, l->lane) >= 0)
+            code = error_set(err, E_CORRUPT, "lanes: '%s' is out of order", l->lane);
+        h->lanes_count += code == 0;
+    }
+    return code;
+}
+
+static int read_cut(const struct ring_head *h, json_t *item, struct ring_cut *c, struct error *err)
+{
+    uint64_t taken;
+    int code = read_lane(item, "cuts", c->lane, err);
+    if (code == 0)
+        code = json_need_u64(item, "cuts", "from", &c->from, err);
+    if (code == 0)
+        code = json_need_u64(item, "cuts", "to", &c->to, err);
+    if (code == 0 && c->from >= c->to)
+        code = error_set(err, E_CORRUPT, "cuts: 'from' is not below 'to'");
+    if (code == 0 && (!ring_head_taken(h, c->lane, &taken) || c->to > taken))
+        code = error_set(err, E_CORRUPT, "cuts: lane '%s' has not given so much", c->lane);
+    return code;
+}
+
+static int read_generation(const struct ring_head *h, json_t *item, struct ring_generation *g,
+                           struct error *err)
+{
+    json_t *list;
+    int code = json_need_u64(item, "generations", "generation", &g->number, err);
+    if (code == 0)
+        code = json_need_u64(item, "generations", "sealed_ms", &g->sealed_ms, err);
+    if (code == 0)
+        code = read_list(item, "generations", "cuts", RING_LANES_MAX, &list, err);
+    if (code != 0)
+        return code;
+    g->cuts = xcalloc(json_array_size(list) + 1, sizeof *g->cuts);
+    for (size_t i = 0; i < json_array_size(list) && code == 0; i++) {
+        code = read_cut(h, json_array_get(list, i), &g->cuts[i], err);
+        if (code == 0 &&
+            __builtin_add_overflow(g->samples, g->cuts[i].to - g->cuts[i].from, &g->samples))
+            code = error_set(err, E_CORRUPT, "generations: too many samples");
+        g->count += code == 0;
+    }
+    if (code == 0 && g->count == 0)
+        code = error_set(err, E_CORRUPT, "generations: one is empty");
+    return code;
+}
+
+static int read_generations(json_t *doc, struct ring_head *h, struct error *err)
+{
+    json_t *list;
+    int code = read_list(doc, "head", "generations", RING_KEEP_MAX + 1, &list, err);
+    if (code != 0)
+        return code;
+    h->generations = xcalloc(json_array_size(list) + 1, sizeof *h->generations);
+    for (size_t i = 0; i < json_array_size(list) && code == 0; i++) {
+        struct ring_generation *g = &h->generations[i];
+        h->generations_count++;
+        code = read_generation(h, json_array_get(list, i), g, err);
+        if (code == 0 && i > 0 && g[-1].number >= g->number)
+            code = error_set(err, E_CORRUPT, "generations are out of order");
+    }
+    if (code == 0 && h->generations_count > 0 &&
+        h->generations[h->generations_count - 1].number != h->generation)
+        code = error_set(err, E_CORRUPT, "the last generation is not %llu",
+                         (unsigned long long)h->generation);
+    return code;
+}
+
+int ring_head_parse(const char *text, size_t len, struct ring_head *out, struct error *err)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    uint64_t format = 0;
+    *out = (struct ring_head){.generation = 0};
+    int code = json_parse(text, len, &doc, err);
+    if (code == 0 && !json_is_object(doc))
+        code = error_set(err, E_CORRUPT, "it is no object");
+    if (code == 0)
+        code = json_need_u64(doc, "head", "format", &format, err);
+    if (code == 0 && format != 1)
+        code = error_set(err, E_UNSUPPORTED, "format %llu is of a later release",
+                         (unsigned long long)format);
+    if (code == 0)
+        code = json_need_u64(doc, "head", "generation", &out->generation, err);
+    if (code == 0)
+        code = json_need_u64(doc, "head", "samples_total", &out->samples_total, err);
+    if (code == 0)
+        code = read_lanes(doc, out, err);
+    if (code == 0)
+        code = read_generations(doc, out, err);
+    if (code != 0)
+        ring_head_done(out);
+    return code == 0 || code == E_UNSUPPORTED ? code
+                                              : error_recode(err, E_CORRUPT, "head of a ring");
+}
+
+/* --- to JSON ---------------------------------------------------------------------------------- */
+
+static void print_generation(const struct ring_generation *g, struct buf *out)
+{
+    buf_printf(out, "{\"generation\":%llu,\"sealed_ms\":%llu,\"cuts\":[",
+               (unsigned long long)g->number, (unsigned long long)g->sealed_ms);
+    for (size_t i = 0; i < g->count; i++) {
+        buf_puts(out, i > 0 ? ",{\"lane\":\"" : "{\"lane\":\"");
+        buf_put_json_escaped(out, g->cuts[i].lane, strlen(g->cuts[i].lane));
+        buf_printf(out, "\",\"from\":%llu,\"to\":%llu}", (unsigned long long)g->cuts[i].from,
+                   (unsigned long long)g->cuts[i].to);
+    }
+    buf_puts(out, "]}");
+}
+
+void ring_head_print(const struct ring_head *h, struct buf *out)
+{
+    buf_printf(out, "{\"format\":1,\"generation\":%llu,\"samples_total\":%llu,\"lanes\":[",
+               (unsigned long long)h->generation, (unsigned long long)h->samples_total);
+    for (size_t i = 0; i < h->lanes_count; i++) {
+        buf_puts(out, i > 0 ? ",{\"lane\":\"" : "{\"lane\":\"");
+        buf_put_json_escaped(out, h->lanes[i].lane, strlen(h->lanes[i].lane));
+        buf_printf(out, "\",\"taken\":%llu}", (unsigned long long)h->lanes[i].taken);
+    }
+    buf_puts(out, "],\"generations\":[");
+    for (size_t i = 0; i < h->generations_count; i++) {
+        buf_puts(out, i > 0 ? "," : "");
+        print_generation(&h->generations[i], out);
+    }
+    buf_puts(out, "]}");
+}
+
+/* --- the next one ----------------------------------------------------------------------------- */
+
+void ring_cut_take(const struct ring_have *have, size_t count, uint64_t want, uint64_t *take)
+{
+    uint64_t sum = 0, given = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += have[i].to - have[i].from;
+    for (size_t i = 0; i < count; i++) {
+        take[i] = (uint64_t)((unsigned __int128)want * (have[i].to - have[i].from) / sum);
+        given += take[i];
+    }
+    for (; given < want; given++) { /* fewer than `count` times */
+        size_t best = count;
+        uint64_t most = 0;
+        for (size_t i = 0; i < count; i++) {
+            const uint64_t size = have[i].to - have[i].from;
+            const uint64_t rest = (uint64_t)((unsigned __int128)want * size % sum);
+            const bool is_free =
+                take[i] == (uint64_t)((unsigned __int128)want * size / sum) && take[i] < size;
+            if (is_free && (best == count || rest > most)) {
+                best = i;
+                most = rest;
+            }
+        }
+        take[best]++;
+    }
+}
+
+static void set_taken(struct ring_head *h, const char *lane, uint64_t taken)
+{
+    const size_t at = lane_at(h, lane);
+    if (at == h->lanes_count || strcmp(h->lanes[at].lane, lane) != 0) {
+        h->lanes = xrealloc(h->lanes, (h->lanes_count + 1) * sizeof *h->lanes);
+        memmove(&h->lanes[at + 1], &h->lanes[at], (h->lanes_count - at) * sizeof *h->lanes);
+        snprintf(h->lanes[at].lane, sizeof h->lanes[at].lane, "%s", lane);
+        h->lanes_count++;
+    }
+    h->lanes[at].taken = taken;
+}
+
+static void drop_oldest(struct ring_head *h, size_t keep)
+{
+    const size_t drop = h->generations_count > keep ? h->generations_count - keep : 0;
+    for (size_t i = 0; i < drop; i++)
+        free(h->generations[i].cuts);
+    h->generations_count -= drop;
+    memmove(h->generations, h->generations + drop, h->generations_count * sizeof *h->generations);
+}
+
+void ring_head_seal(const struct ring_head *h, const struct ring_have *have, size_t count,
+                    uint64_t want, unsigned keep, uint64_t now_ms, struct ring_head *next)
+{
+    _cleanup_free_ uint64_t *take = xcalloc(count + 1, sizeof *take);
+    struct ring_generation g = {.number = h->generation + 1,
+                                .sealed_ms = now_ms,
+                                .samples = want,
+                                .cuts = xcalloc(count + 1, sizeof *g.cuts)};
+    ring_head_copy(h, next);
+    ring_cut_take(have, count, want, take);
+    for (size_t i = 0; i < count; i++) {
+        if (take[i] == 0)
+            continue;
+        struct ring_cut *c = &g.cuts[g.count++];
+        *c = (struct ring_cut){.from = have[i].from, .to = have[i].from + take[i]};
+        snprintf(c->lane, sizeof c->lane, "%s", have[i].lane);
+        set_taken(next, c->lane, c->to);
+    }
+    drop_oldest(next, keep);
+    next->generations =
+        xrealloc(next->generations, (next->generations_count + 1) * sizeof *next->generations);
+    next->generations[next->generations_count++] = g;
+    next->generation = g.number;
+    next->samples_total += want;
+}
+
+void ring_head_clear(const struct ring_head *h, const struct ring_have *have, size_t count,
+                     struct ring_head *next)
+{
+    ring_head_copy(h, next);
+    drop_oldest(next, 0);
+    for (size_t i = 0; i < count; i++)
+        set_taken(next, have[i].lane, have[i].to);
+}
+
+void ring_head_forget(struct ring_head *h, const char *lane)
+{
+    const size_t at = lane_at(h, lane);
+    if (at == h->lanes_count || strcmp(h->lanes[at].lane, lane) != 0)
+        return;
+    h->lanes_count--;
+    memmove(&h->lanes[at], &h->lanes[at + 1], (h->lanes_count - at) * sizeof *h->lanes);
+}

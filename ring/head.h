@@ -1,0 +1,86 @@
+/* The head of a ring: the document that says which samples of which lanes are which generation.
+ * It is one object of the bucket, RING_HEAD_OBJECT, as JSON.  Pure.
+ *
+ *   {"format": 1, "generation": 42, "sealed_ms": …, "samples_total": 4200,
+ *    "lanes": [{"lane": "t1.5f0c…", "taken": 925}, …],
+ *    "generations": [{"generation": 41, "sealed_ms": …, "cuts": [{"lane", "from", "to"}, …]}, …]}
+ *
+ * A lane is named by its target and a number.  `taken` is its first ordinal that no generation has
+ * had.  A generation is one range of each of some lanes; its index i is the i-th sample of these
+ * ranges, in their order.  The last generation is the one to read.  After "clear" there is none. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/error.h"
+
+#define RING_HEAD_OBJECT "head"
+
+enum {
+    RING_LANE_MAX = 96,
+    RING_HEAD_BYTES_MAX = 8 << 20,
+    RING_KEEP_MAX = 16, /* generations beside the current one */
+    RING_LANES_MAX = 10000,
+};
+
+struct ring_cut {
+    char lane[RING_LANE_MAX];
+    uint64_t from, to;
+};
+struct ring_generation {
+    uint64_t number, sealed_ms, samples;
+    size_t count;
+    struct ring_cut *cuts; /* none is empty */
+};
+struct ring_taken {
+    char lane[RING_LANE_MAX];
+    uint64_t taken;
+};
+struct ring_head {
+    uint64_t generation; /* number of the last one; 0: there was none */
+    uint64_t samples_total;
+    size_t lanes_count, generations_count;
+    struct ring_taken *lanes;            /* sorted by name */
+    struct ring_generation *generations; /* ascending */
+};
+
+void ring_head_done(struct ring_head *h);
+#define _cleanup_ring_head_ _cleanup_(ring_head_done)
+void ring_head_copy(const struct ring_head *from, struct ring_head *to);
+/* E_CORRUPT says what is wrong.  What is taken obeys all that is said above. */
+int ring_head_parse(const char *text, size_t len, struct ring_head *out, struct error *err);
+void ring_head_print(const struct ring_head *h, struct buf *out);
+
+/* The one with this number, or NULL. */
+const struct ring_generation *ring_head_generation(const struct ring_head *h, uint64_t number);
+/* Where the sample with this index is.  False: the generation has no such index. */
+bool ring_generation_find(const struct ring_generation *g, uint64_t index, const char **lane,
+                          uint64_t *ordinal);
+/* A lane's taken ordinal; false: the head does not have the lane. */
+bool ring_head_taken(const struct ring_head *h, const char *lane, uint64_t *taken);
+/* The first ordinal of the lane that a kept generation has, or else what is taken: no reader of a
+ * kept generation needs those before. */
+uint64_t ring_head_release(const struct ring_head *h, const char *lane);
+/* The target of a lane: its name up to the last dot. */
+bool ring_lane_node(const char *lane, char node[static RING_LANE_MAX]);
+
+/* --- the next one ----------------------------------------------------------------------------- */
+struct ring_have {
+    char lane[RING_LANE_MAX];
+    uint64_t from, to; /* samples that no generation has */
+};
+/* How many samples of each lane make a generation of exactly `want`: in proportion to what the lane
+ * has, by the largest remainder.  want is at most the sum; take[i] at most to - from. */
+void ring_cut_take(const struct ring_have *have, size_t count, uint64_t want, uint64_t *take);
+/* `next` becomes `h` with another generation of `want` samples; of the older ones `keep` stay. */
+void ring_head_seal(const struct ring_head *h, const struct ring_have *have, size_t count,
+                    uint64_t want, unsigned keep, uint64_t now_ms, struct ring_head *next);
+/* `next` becomes `h` without generations, and all of `have` is taken. */
+void ring_head_clear(const struct ring_head *h, const struct ring_have *have, size_t count,
+                     struct ring_head *next);
+/* A lane that has nothing left is forgotten. */
+void ring_head_forget(struct ring_head *h, const char *lane);

@@ -1,0 +1,224 @@
+#include "ring/keeper.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+struct lane {
+    struct ring_report report;
+    char node[RING_LANE_MAX];
+    uint64_t seen_ms;
+    bool is_away;        /* its target's last report did not have it */
+    uint64_t drained_ms; /* since when; 0: it is not */
+};
+
+struct ring_keeper {
+    bool is_loaded;
+    struct ring_head head;
+    size_t count;
+    struct lane *lanes;
+};
+
+struct ring_keeper *ring_keeper_new(void)
+{
+    return xcalloc(1, sizeof(struct ring_keeper));
+}
+
+void ring_keeper_free(struct ring_keeper *k)
+{
+    if (k == NULL)
+        return;
+    ring_head_done(&k->head);
+    free(k->lanes);
+    free(k);
+}
+
+void ring_keeper_load(struct ring_keeper *k, const struct ring_head *head)
+{
+    const struct ring_head none = {.generation = 0};
+    ring_head_done(&k->head);
+    ring_head_copy(head != NULL ? head : &none, &k->head);
+    k->is_loaded = true;
+}
+
+void ring_keeper_unload(struct ring_keeper *k)
+{
+    k->is_loaded = false;
+}
+
+bool ring_keeper_is_loaded(const struct ring_keeper *k)
+{
+    return k->is_loaded;
+}
+
+const struct ring_head *ring_keeper_head(const struct ring_keeper *k)
+{
+    return &k->head;
+}
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+static struct lane *find(struct ring_keeper *k, const char *name)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        if (strcmp(k->lanes[i].report.lane, name) == 0)
+            return &k->lanes[i];
+    }
+    return NULL;
+}
+
+static struct lane *add(struct ring_keeper *k, const struct ring_report *r)
+{
+    k->lanes = xrealloc(k->lanes, (k->count + 1) * sizeof *k->lanes);
+    struct lane *l = &k->lanes[k->count++];
+    *l = (struct lane){.report = *r};
+    return l;
+}
+
+/* A late report changes nothing that a newer one has said. */
+static void merge(struct ring_report *old, const struct ring_report *r)
+{
+    const bool is_late =
+        r->closed ? old->drained && !r->drained : old->closed || r->count < old->count;
+    if (!is_late)
+        *old = *r;
+}
+
+void ring_keeper_report(struct ring_keeper *k, const char *node, const struct ring_report *reports,
+                        size_t count, uint64_t now_ms)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        if (strcmp(k->lanes[i].node, node) == 0)
+            k->lanes[i].is_away = true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct lane *l = find(k, reports[i].lane);
+        if (l == NULL)
+            l = add(k, &reports[i]);
+        else
+            merge(&l->report, &reports[i]);
+        snprintf(l->node, sizeof l->node, "%s", node);
+        l->seen_ms = now_ms;
+        l->is_away = false;
+        if (l->report.drained && l->drained_ms == 0)
+            l->drained_ms = now_ms + 1; /* 0 is none */
+    }
+}
+
+static uint64_t taken_of(const struct ring_keeper *k, const struct lane *l)
+{
+    uint64_t taken;
+    return ring_head_taken(&k->head, l->report.lane, &taken) ? taken : l->report.first;
+}
+
+static bool counts(const struct ring_rules *r, const struct lane *l, uint64_t now_ms)
+{
+    return !l->is_away && now_ms - l->seen_ms <= r->fresh_ms;
+}
+
+/* What the lanes have that no generation has; the number of samples. */
+static uint64_t have_of(const struct ring_keeper *k, const struct ring_rules *r, bool all,
+                        uint64_t now_ms, struct ring_have *out, size_t *count)
+{
+    uint64_t sum = 0;
+    *count = 0;
+    for (size_t i = 0; i < k->count; i++) {
+        const struct lane *l = &k->lanes[i];
+        const uint64_t from = taken_of(k, l);
+        if (l->report.count <= from || !(all || counts(r, l, now_ms)))
+            continue;
+        struct ring_have *h = &out[(*count)++];
+        *h = (struct ring_have){.from = from, .to = l->report.count};
+        snprintf(h->lane, sizeof h->lane, "%s", l->report.lane);
+        sum += h->to - h->from;
+    }
+    return sum;
+}
+
+uint64_t ring_keeper_fill(const struct ring_keeper *k, const struct ring_rules *r, uint64_t now_ms)
+{
+    size_t count;
+    _cleanup_free_ struct ring_have *have = xcalloc(k->count + 1, sizeof *have);
+    return have_of(k, r, false, now_ms, have, &count);
+}
+
+/* --- the next head ---------------------------------------------------------------------------- */
+
+static bool is_cut(const struct ring_head *h, const char *lane)
+{
+    for (size_t i = 0; i < h->generations_count; i++) {
+        for (size_t j = 0; j < h->generations[i].count; j++) {
+            if (strcmp(h->generations[i].cuts[j].lane, lane) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void forget_drained(const struct ring_keeper *k, uint64_t now_ms, struct ring_head *next)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        const struct lane *l = &k->lanes[i];
+        if (l->drained_ms != 0 && now_ms >= l->drained_ms + RING_FORGET_MS &&
+            !is_cut(next, l->report.lane))
+            ring_head_forget(next, l->report.lane);
+    }
+}
+
+bool ring_keeper_plan(struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
+                      uint64_t now_ms, uint64_t wall_ms, struct ring_head *next)
+{
+    size_t count;
+    _cleanup_free_ struct ring_have *have = xcalloc(k->count + 1, sizeof *have);
+    const uint64_t sum = have_of(k, r, wish == RING_CLEAR, now_ms, have, &count);
+    if (wish == RING_CLEAR) {
+        ring_head_clear(&k->head, have, count, next);
+    } else if (sum >= r->cap || (wish == RING_SWAP && sum > 0)) {
+        ring_head_seal(&k->head, have, count, sum < r->cap ? sum : r->cap, r->keep, wall_ms, next);
+    } else {
+        return false;
+    }
+    forget_drained(k, now_ms, next);
+    return true;
+}
+
+/* Lanes that are gone, and that the head does not have. */
+static void drop_forgotten(struct ring_keeper *k)
+{
+    size_t kept = 0;
+    uint64_t taken;
+    for (size_t i = 0; i < k->count; i++) {
+        if (!k->lanes[i].is_away || ring_head_taken(&k->head, k->lanes[i].report.lane, &taken))
+            k->lanes[kept++] = k->lanes[i];
+    }
+    k->count = kept;
+}
+
+void ring_keeper_stored(struct ring_keeper *k, struct ring_head *next)
+{
+    ring_head_done(&k->head);
+    k->head = *next;
+    *next = (struct ring_head){.generation = 0};
+    drop_forgotten(k);
+}
+
+struct ring_answer ring_keeper_answer(const struct ring_keeper *k, const struct ring_report *r)
+{
+    uint64_t taken;
+    if (!k->is_loaded)
+        return (struct ring_answer){.release = 0};
+    return (struct ring_answer){.release = ring_head_release(&k->head, r->lane),
+                                .forget =
+                                    r->drained && !ring_head_taken(&k->head, r->lane, &taken)};
+}
+
+size_t ring_keeper_lanes(const struct ring_keeper *k)
+{
+    return k->count;
+}
+
+void ring_keeper_lane(const struct ring_keeper *k, size_t i, struct ring_lane_seen *out)
+{
+    *out = (struct ring_lane_seen){.report = &k->lanes[i].report, .seen_ms = k->lanes[i].seen_ms};
+}

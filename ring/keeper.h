@@ -1,0 +1,85 @@
+/* The keeper of a ring: it decides when the next generation is full.  Pure: reports and the clock
+ * come from outside, and the next head goes outside.
+ *
+ * Its whole state is the head and the last report of each target.  A new keeper reads the head and
+ * waits for reports.  Two keepers do no harm: the head is stored by a conditional PUT, and the one
+ * that loses reads it anew.
+ *
+ *   ring_keeper_load()     the head that is stored, or none yet
+ *   ring_keeper_report()   what the lanes of one target have, all of them
+ *   ring_keeper_plan()     the next head, if there is one  ──▶ PUT If-Match
+ *   ring_keeper_stored()   it was stored; else ring_keeper_unload(), and load again
+ *   ring_keeper_answer()   what a lane needs no longer
+ *
+ * A sample counts if its target has reported within `fresh_ms`, so that the new generation can be
+ * read when it appears.  An open lane's count only grows, whatever order reports arrive in; that of
+ * a closed lane is final.
+ *
+ * A closed lane without files is *drained*.  The head forgets it RING_FORGET_MS after the first
+ * report that says so, which is longer than a report is under way: a late report of the lane would
+ * else bring its samples back. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ring/head.h"
+
+enum { RING_FORGET_MS = 120000 };
+
+struct ring_keeper;
+
+struct ring_report {
+    char lane[RING_LANE_MAX];
+    uint64_t first, count; /* ordinals [first, count) are in its files, and acknowledged */
+    bool closed;           /* nothing is appended any more */
+    bool drained;          /* closed, and it has no files */
+};
+
+struct ring_rules {
+    uint64_t cap; /* samples of a generation */
+    unsigned keep;
+    uint64_t fresh_ms;
+};
+
+struct ring_keeper *ring_keeper_new(void);
+void ring_keeper_free(struct ring_keeper *k);
+/* NULL: there is none, and the first one is to be made.  Copied. */
+void ring_keeper_load(struct ring_keeper *k, const struct ring_head *head);
+void ring_keeper_unload(struct ring_keeper *k); /* reports stay */
+bool ring_keeper_is_loaded(const struct ring_keeper *k);
+const struct ring_head *ring_keeper_head(const struct ring_keeper *k); /* loaded */
+
+/* All lanes of a target.  A lane that it named before and does not name now is away: its samples do
+ * not count. */
+void ring_keeper_report(struct ring_keeper *k, const char *node, const struct ring_report *reports,
+                        size_t count, uint64_t now_ms);
+/* Samples that no generation has and that can be read now; loaded. */
+uint64_t ring_keeper_fill(const struct ring_keeper *k, const struct ring_rules *r, uint64_t now_ms);
+
+enum ring_wish {
+    RING_WHEN_FULL, /* a generation of exactly cap samples */
+    RING_SWAP,      /* also of fewer, but not of none; not of more than cap */
+    RING_CLEAR,     /* everything goes, also what the last reports of away targets have */
+};
+/* False: nothing is to be stored.  Loaded. */
+bool ring_keeper_plan(struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
+                      uint64_t now_ms, uint64_t wall_ms, struct ring_head *next);
+/* Takes over what `next` holds. */
+void ring_keeper_stored(struct ring_keeper *k, struct ring_head *next);
+
+struct ring_answer {
+    uint64_t release; /* no kept generation needs the ordinals before */
+    bool forget;      /* the lane was drained, and the head does not have it */
+};
+/* By the head that is stored; not loaded: nothing is released. */
+struct ring_answer ring_keeper_answer(const struct ring_keeper *k, const struct ring_report *r);
+
+/* --- for a status ----------------------------------------------------------------------------- */
+struct ring_lane_seen {
+    const struct ring_report *report;
+    uint64_t seen_ms;
+};
+size_t ring_keeper_lanes(const struct ring_keeper *k);
+void ring_keeper_lane(const struct ring_keeper *k, size_t i, struct ring_lane_seen *out);

@@ -1,0 +1,368 @@
+/* Keepers, lanes and a head, under messages that are late or lost, targets that restart or are
+ * away, and keepers that are deposed in the middle of a swap.  Asserted at every step:
+ *
+ *   - a generation has exactly cap samples, and begins in each lane where the last one ended
+ *   - it has only acknowledged samples
+ *   - nothing is released that a reader of a kept generation needs
+ *
+ * In the end every acknowledged sample has been in one generation. */
+#include "ring/keeper.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/rng.h"
+
+enum { NODES = 4, LANES = 100, MESSAGES = 64, STEPS = 1500, LATE_MS = 30000, FRESH_MS = 3000 };
+
+struct sim_lane {
+    char name[RING_LANE_MAX];
+    int node;
+    uint64_t first, count, sealed, released;
+    bool closed, removed;
+};
+
+struct sim_message { /* a report on its way, or a head */
+    bool is_put;
+    uint64_t due_ms, version;
+    int from, to;
+    size_t count;
+    struct ring_report *reports;
+    struct ring_head next;
+};
+
+struct sim {
+    struct rng rng;
+    uint64_t now_ms, version; /* of the stored head */
+    struct ring_head head;
+    struct ring_rules rules;
+    bool up[NODES];
+    struct ring_keeper *keepers[NODES];
+    uint64_t loaded_version[NODES];
+    int leader;
+    size_t lanes_count, messages_count;
+    struct sim_lane lanes[LANES];
+    struct sim_message messages[MESSAGES];
+    uint64_t swaps, acknowledged;
+    bool is_partial_ok;
+};
+
+static bool chance(struct sim *s, uint64_t one_in)
+{
+    return rng_below(&s->rng, one_in) == 0;
+}
+
+static struct sim_lane *lane_of(struct sim *s, const char *name)
+{
+    for (size_t i = 0; i < s->lanes_count; i++) {
+        if (strcmp(s->lanes[i].name, name) == 0)
+            return &s->lanes[i];
+    }
+    fail_msg("no lane %s", name);
+    return NULL;
+}
+
+/* --- the store -------------------------------------------------------------------------------- */
+
+static void check_generation(struct sim *s, const struct ring_generation *g)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < g->count; i++) {
+        struct sim_lane *l = lane_of(s, g->cuts[i].lane);
+        assert_int_equal(g->cuts[i].from, l->sealed);
+        assert_true(g->cuts[i].to <= l->count);
+        l->sealed = g->cuts[i].to;
+        sum += g->cuts[i].to - g->cuts[i].from;
+    }
+    assert_true(sum == s->rules.cap || (s->is_partial_ok && sum < s->rules.cap));
+}
+
+/* A conditional PUT. */
+static bool put(struct sim *s, uint64_t version, const struct ring_head *next)
+{
+    if (version != s->version)
+        return false;
+    assert_int_equal(next->generation, s->head.generation + 1);
+    assert_true(next->generations_count <= s->rules.keep + 1);
+    check_generation(s, &next->generations[next->generations_count - 1]);
+    ring_head_done(&s->head);
+    ring_head_copy(next, &s->head);
+    s->version++;
+    s->swaps++;
+    return true;
+}
+
+/* --- lanes ------------------------------------------------------------------------------------ */
+
+static struct sim_lane *open_lane(struct sim *s, int node)
+{
+    for (size_t i = 0; i < s->lanes_count; i++) {
+        if (s->lanes[i].node == node && !s->lanes[i].closed)
+            return &s->lanes[i];
+    }
+    if (s->lanes_count == LANES)
+        return NULL;
+    struct sim_lane *l = &s->lanes[s->lanes_count];
+    *l = (struct sim_lane){.node = node};
+    snprintf(l->name, sizeof l->name, "t%d.%zu", node, s->lanes_count++);
+    return l;
+}
+
+static void push(struct sim *s, int node)
+{
+    struct sim_lane *l = s->up[node] ? open_lane(s, node) : NULL;
+    const uint64_t count = 1 + rng_below(&s->rng, 8);
+    if (l == NULL)
+        return;
+    l->count += count;
+    s->acknowledged += count;
+}
+
+static void restart(struct sim *s, int node)
+{
+    for (size_t i = 0; i < s->lanes_count; i++)
+        s->lanes[i].closed = s->lanes[i].closed || s->lanes[i].node == node;
+    ring_keeper_free(s->keepers[node]);
+    s->keepers[node] = ring_keeper_new();
+}
+
+static void apply(struct sim *s, struct sim_lane *l, const struct ring_answer *a)
+{
+    assert_true(a->release <= ring_head_release(&s->head, l->name) || a->release <= l->first);
+    if (a->release > l->released)
+        l->released = a->release;
+    if (l->closed && l->released >= l->count)
+        l->first = l->count; /* its files go */
+    if (a->forget) {
+        assert_int_equal(l->sealed, l->count);
+        l->removed = true;
+    }
+}
+
+static void send_report(struct sim *s, int node)
+{
+    struct sim_message *m;
+    if (!s->up[node] || s->messages_count == MESSAGES)
+        return;
+    m = &s->messages[s->messages_count++];
+    *m = (struct sim_message){.from = node,
+                              .to = s->leader,
+                              .due_ms = s->now_ms + (chance(s, 10) ? rng_below(&s->rng, LATE_MS)
+                                                                   : rng_below(&s->rng, 20)),
+                              .reports = calloc(s->lanes_count + 1, sizeof *m->reports)};
+    for (size_t i = 0; i < s->lanes_count; i++) {
+        const struct sim_lane *l = &s->lanes[i];
+        if (l->node != node || l->removed)
+            continue;
+        struct ring_report *r = &m->reports[m->count++];
+        *r = (struct ring_report){.first = l->first,
+                                  .count = l->count,
+                                  .closed = l->closed,
+                                  .drained = l->closed && l->first == l->count};
+        snprintf(r->lane, sizeof r->lane, "%s", l->name);
+    }
+}
+
+/* --- keepers ---------------------------------------------------------------------------------- */
+
+static void take_report(struct sim *s, const struct sim_message *m)
+{
+    struct ring_keeper *k = s->keepers[m->to];
+    if (!s->up[m->to])
+        return;
+    char node[8];
+    snprintf(node, sizeof node, "t%d", m->from);
+    ring_keeper_report(k, node, m->reports, m->count, s->now_ms);
+    if (chance(s, 5)) /* the answer is lost */
+        return;
+    for (size_t i = 0; i < m->count; i++) {
+        const struct ring_answer a = ring_keeper_answer(k, &m->reports[i]);
+        apply(s, lane_of(s, m->reports[i].lane), &a);
+    }
+}
+
+static void keep(struct sim *s, int node, enum ring_wish wish)
+{
+    struct ring_keeper *k = s->keepers[node];
+    struct ring_head next;
+    if (!s->up[node])
+        return;
+    if (!ring_keeper_is_loaded(k)) {
+        ring_keeper_load(k, s->version > 0 ? &s->head : NULL);
+        s->loaded_version[node] = s->version;
+    }
+    if (!ring_keeper_plan(k, &s->rules, wish, s->now_ms, 1, &next))
+        return;
+    if (chance(s, 6) && s->messages_count < MESSAGES) { /* nobody knows what becomes of it */
+        s->messages[s->messages_count++] =
+            (struct sim_message){.is_put = true,
+                                 .due_ms = s->now_ms + rng_below(&s->rng, LATE_MS),
+                                 .version = s->loaded_version[node],
+                                 .next = next};
+        ring_keeper_unload(k);
+    } else if (put(s, s->loaded_version[node], &next)) {
+        s->loaded_version[node] = s->version;
+        ring_keeper_stored(k, &next);
+    } else {
+        ring_head_done(&next);
+        ring_keeper_unload(k);
+    }
+}
+
+static void deliver(struct sim *s)
+{
+    for (size_t i = 0; i < s->messages_count;) {
+        struct sim_message m = s->messages[i];
+        if (m.due_ms > s->now_ms) {
+            i++;
+            continue;
+        }
+        s->messages[i] = s->messages[--s->messages_count];
+        if (m.is_put)
+            (void)put(s, m.version, &m.next);
+        else if (!chance(s, 10))
+            take_report(s, &m);
+        ring_head_done(&m.next);
+        free(m.reports);
+    }
+}
+
+/* --- a run ------------------------------------------------------------------------------------ */
+
+static void step(struct sim *s)
+{
+    const int node = (int)rng_below(&s->rng, NODES);
+    s->now_ms += rng_below(&s->rng, chance(s, 50) ? 60000 : 100);
+    deliver(s);
+    push(s, (int)rng_below(&s->rng, NODES));
+    send_report(s, node);
+    if (chance(s, 40))
+        s->leader = (int)rng_below(&s->rng, NODES);
+    if (chance(s, 60))
+        restart(s, node);
+    if (chance(s, 30))
+        s->up[node] = !s->up[node];
+    keep(s, chance(s, 5) ? node : s->leader, RING_WHEN_FULL);
+}
+
+/* All is well again: what was acknowledged comes into generations, to the last sample. */
+static void settle(struct sim *s)
+{
+    for (int i = 0; i < NODES; i++)
+        s->up[i] = true;
+    for (int round = 0; round < 2000 && s->head.samples_total < s->acknowledged; round++) {
+        s->now_ms += 200;
+        deliver(s);
+        for (int i = 0; i < NODES; i++)
+            send_report(s, i);
+        s->is_partial_ok = round > 1000;
+        for (int i = 0; i < 20; i++)
+            keep(s, s->leader, s->is_partial_ok ? RING_SWAP : RING_WHEN_FULL);
+    }
+    assert_int_equal(s->head.samples_total, s->acknowledged);
+    for (size_t i = 0; i < s->lanes_count; i++)
+        assert_int_equal(s->lanes[i].sealed, s->lanes[i].count);
+}
+
+static uint64_t run(uint64_t seed)
+{
+    static struct sim sim;
+    struct sim *s = &sim;
+    *s = (struct sim){.rules = {.fresh_ms = FRESH_MS}};
+    rng_seed(&s->rng, seed);
+    s->rules.cap = 1 + rng_below(&s->rng, 30);
+    s->rules.keep = (unsigned)rng_below(&s->rng, 3);
+    for (int i = 0; i < NODES; i++) {
+        s->up[i] = true;
+        s->keepers[i] = ring_keeper_new();
+    }
+    for (int i = 0; i < STEPS; i++)
+        step(s);
+    settle(s);
+    for (int i = 0; i < NODES; i++)
+        ring_keeper_free(s->keepers[i]);
+    for (size_t i = 0; i < s->messages_count; i++) {
+        ring_head_done(&s->messages[i].next);
+        free(s->messages[i].reports);
+    }
+    ring_head_done(&s->head);
+    return s->swaps;
+}
+
+static void test_schedules(void **state)
+{
+    (void)state;
+    uint64_t swaps = 0;
+    for (uint64_t seed = 1; seed <= 100; seed++)
+        swaps += run(seed);
+    assert_true(swaps > 5000); /* something has happened */
+}
+
+static void test_lanes_are_forgotten(void **state)
+{
+    (void)state;
+    struct ring_keeper *k = ring_keeper_new();
+    const struct ring_rules rules = {.cap = 2, .keep = 0, .fresh_ms = 10};
+    struct ring_report r[2] = {{.lane = "t1.a", .count = 2, .closed = true}, {.lane = "t1.b"}};
+    struct ring_head next;
+    uint64_t taken;
+    ring_keeper_load(k, NULL);
+    ring_keeper_report(k, "t1", r, 2, 1);
+    assert_true(ring_keeper_plan(k, &rules, RING_WHEN_FULL, 1, 1, &next));
+    ring_keeper_stored(k, &next);
+    r[0].first = 2;
+    r[0].drained = true;
+    r[1].count = 2;
+    ring_keeper_report(k, "t1", r, 2, 2);
+    assert_false(ring_keeper_answer(k, &r[0]).forget);
+    for (int i = 0; i < 2; i++) {
+        const uint64_t now = i == 0 ? 2 : 3 + RING_FORGET_MS;
+        ring_keeper_report(k, "t1", r, 2, now);
+        assert_true(ring_keeper_plan(k, &rules, RING_WHEN_FULL, now, 1, &next));
+        ring_keeper_stored(k, &next);
+        assert_true(ring_head_taken(ring_keeper_head(k), "t1.a", &taken) == (i == 0));
+        r[1].count += 2;
+    }
+    assert_true(ring_keeper_answer(k, &r[0]).forget);
+    ring_keeper_free(k);
+}
+
+static void test_only_what_can_be_read_counts(void **state)
+{
+    (void)state;
+    struct ring_keeper *k = ring_keeper_new();
+    const struct ring_rules rules = {.cap = 3, .keep = 1, .fresh_ms = 10};
+    const struct ring_report a = {.lane = "t1.a", .count = 2}, b = {.lane = "t2.a", .count = 2};
+    struct ring_head next;
+    ring_keeper_load(k, NULL);
+    ring_keeper_report(k, "t1", &a, 1, 1);
+    ring_keeper_report(k, "t2", &b, 1, 20);
+    assert_int_equal(ring_keeper_fill(k, &rules, 20), 2);
+    assert_false(ring_keeper_plan(k, &rules, RING_WHEN_FULL, 20, 1, &next));
+    ring_keeper_report(k, "t1", &a, 1, 21);
+    assert_int_equal(ring_keeper_fill(k, &rules, 21), 4);
+    ring_keeper_report(k, "t1", NULL, 0, 22); /* its disk is gone */
+    assert_int_equal(ring_keeper_fill(k, &rules, 22), 2);
+    assert_true(ring_keeper_plan(k, &rules, RING_SWAP, 22, 1, &next));
+    assert_int_equal(next.generations[0].samples, 2);
+    ring_head_done(&next);
+    assert_true(ring_keeper_plan(k, &rules, RING_CLEAR, 22, 1, &next));
+    assert_int_equal(ring_head_release(&next, "t1.a"), 2);
+    ring_head_done(&next);
+    ring_keeper_free(k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_lanes_are_forgotten),
+        cmocka_unit_test(test_only_what_can_be_read_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

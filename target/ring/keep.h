@@ -1,0 +1,27 @@
+/* A step of a ring: this target's lanes report to the keeper, the target that leads the head.  The
+ * keeper stores the next head when a generation is full: the swap is one conditional PUT.
+ *
+ *   lanes ──POST /v1/ring-counts/{bucket id}──▶ keeper ──▶ PUT head, If-Match
+ *         ◀── what no kept generation needs ── */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "cluster/documents/state.h"
+#include "common/error.h"
+#include "ring/keeper.h"
+
+struct ring;
+
+/* Waits for peers.  What fails is logged, and tried again by the next step.  True: another one
+ * may find something to do at once. */
+bool ring_step(struct ring *r);
+/* A step with a wish, on the keeper alone: E_STALE_MAP elsewhere.  *generation: the last one then.
+ * E_NO_GENERATION: a swap of nothing. */
+int ring_wish(struct ring *r, enum ring_wish wish, uint64_t *generation, struct error *err);
+/* Another target's report, and the answer. */
+int ring_take_counts(struct ring *r, json_t *doc, json_t **answer, struct error *err);
+/* What the keeper knows, for clients: head, fill, lanes.  E_NOT_READY: this target has not loaded
+ * the head, or is not the keeper. */
+int ring_status(struct ring *r, const struct bucket *b, json_t **out, struct error *err);

@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Dataset images: burns, what is stored twice, block devices and mounts.
+
+Each row has the goal that docs/design/vdisc.md names, and says whether it was met.  --scale N
+divides the numbers of rows and files, and the size of the large image, by N."""
+
+import contextlib
+import hashlib
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import time
+
+import benchlib
+from benchlib import KIB, MIB, log
+from peers import Cluster
+
+ROWS, FILES, DIRECTORIES, FILE, LARGE = 100_000, 100_000, 4000, 20 * KIB, 4096 * MIB
+
+
+class Bench:
+    def __init__(self, args, work, cluster):
+        self.args, self.work, self.cluster = args, work, cluster
+        self.env = {**os.environ, "DFC_ENDPOINT": cluster.proxy["url"], "HOME": str(work)}
+        self.rounds = 1 if args.quick else args.rounds
+        self.rows = []
+        self.names = 0
+
+    def scaled(self, count, least=100):
+        return max(least, count // (1000 if self.args.quick else self.args.scale))
+
+    def name(self):
+        self.names += 1
+        return f"dfc://img/{self.names}.vdsc"
+
+    def ctl(self, *words):
+        return subprocess.run([str(self.args.build / "dfcctl"), *map(str, words)], env=self.env, check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+
+    def timed(self, *words):
+        begun = time.monotonic()
+        self.ctl(*words)
+        return time.monotonic() - begun
+
+    def row(self, name, value, goal, met, unit=""):
+        self.rows.append({"row": name, "value": round(value, 3), "unit": unit, "goal": goal, "met": bool(met)})
+        log(f"  {name}: {value:.3f} {unit}")
+
+    def tree(self, name, count, size, directories, seed=0):
+        root = self.work / name
+        for i in range(count):
+            at = root / f"d{i % directories:05}"
+            if i < directories:
+                at.mkdir(parents=True)
+            (at / f"{i:07}").write_bytes(random.Random(f"{seed}/{i}").randbytes(size))
+        return root
+
+
+def used_memory(run):
+    """KiB that the largest of the children so far has had: of a child that is the largest."""
+    run()
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+
+
+def lists(b):
+    """Burns of lists: time and memory by the number of rows."""
+    seconds = {}
+    for count in (b.scaled(ROWS), 10 * b.scaled(ROWS)):
+        path = b.work / f"{count}.csv"
+        path.write_text("".join(f"/d{i % 100}/{i}.jpg,dfc://img/o/{i}.jpg,20480\n" for i in range(count)))
+        runs = [b.timed("vdisc", "burn", "-i", path, "--no-check", "-o", b.name()) for _ in range(b.rounds)]
+        seconds[count] = benchlib.median(runs)
+    few, many = sorted(seconds)
+    b.row(f"burn of {few} rows", seconds[few], "20 times the reference (8.9 s for 100,000): 0.45 s",
+          seconds[few] / few <= 8.9 / 20 / 100_000, "s")
+    memory = used_memory(lambda: b.ctl("vdisc", "burn", "-i", b.work / f"{few}.csv", "--no-check", "-o", b.name()))
+    b.row(f"memory of burns up to {many} rows", memory / 1024, "shown", True, "MiB")
+    b.row(f"{many} rows against {few}", seconds[many] / seconds[few], "<= 12", seconds[many] <= 12 * seconds[few],
+          "times")
+
+
+def headers(b):
+    """The header of many directories, beside that of xorriso."""
+    count = b.scaled(DIRECTORIES)
+    root = b.tree("directories", count, 1, count)
+    flat, other = b.work / "ours.iso", b.work / "xorriso.iso"
+    subprocess.run([str(b.args.build / "vdisc/vdisc-harness"), str(root), str(flat)], check=True)
+    subprocess.run(["xorriso", "-as", "mkisofs", "-quiet", "-R", "-o", str(other), str(root)], check=True,
+                   stderr=subprocess.DEVNULL)
+    ours = flat.stat().st_size - 2 * KIB * count
+    theirs = other.stat().st_size - 2 * KIB * count - 300 * KIB  # xorriso pads with 150 blocks
+    b.row(f"header of {count} directories against xorriso's", ours / theirs, "<= 1.1", ours <= 1.1 * theirs, "times")
+    shutil.rmtree(root)
+
+
+def stored(b, prefix):
+    words = ("ls", "img", "--prefix", prefix, "--allow-empty", "-o", "json")
+    return sum(e["size"] for e in json.loads(b.ctl(*words))["entries"])
+
+
+def overlap(b):
+    """A second image that shares 95 of 100 files with the first."""
+    root = b.tree("overlap", b.scaled(FILES), FILE, 50)
+    paths = sorted(p for p in root.rglob("*") if p.is_file())
+    for store, prefix, goal in (("unique", ".dfc-unique/", 0.055), ("pack", ".dfc-packs/", 0.07)):
+        first = b.name()
+        b.ctl("vdisc", "burn", "--tree", root, "--store", store, "-o", first)
+        before = stored(b, prefix)
+        for path in random.Random(store).sample(paths, len(paths) // 20):
+            path.write_bytes(random.Random(f"{store}{path}").randbytes(FILE))
+            os.utime(path, (time.time() + 5, time.time() + 5))
+        b.ctl("vdisc", "burn", "--tree", root, "--store", store, "--base", first, "-o", b.name())
+        more = (stored(b, prefix) - before) / before
+        b.row(f"bytes stored again, {store}", 100 * more, f"<= {100 * goal:.1f}", more <= goal, "%")
+    shutil.rmtree(root)
+
+
+@contextlib.contextmanager
+def served(b, *command):
+    socket = b.work / "nbd.sock"
+    words = [w.replace("SOCKET", str(socket)) for w in map(str, command)]
+    process = subprocess.Popen(words, env=b.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while not socket.exists():
+            if process.poll() is not None:
+                raise RuntimeError(f"{words[0]} ended with {process.returncode}")
+            time.sleep(0.01)
+        yield f"nbd+unix:///?socket={socket}"
+    finally:
+        process.terminate()
+        process.wait()
+        socket.unlink(missing_ok=True)
+
+
+def seconds_of(*words):
+    begun = time.monotonic()
+    subprocess.run([str(w) for w in words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.monotonic() - begun
+
+
+def device(b):
+    """A whole image by NBD beside one object by curl; small reads from memory."""
+    size = max(32 * MIB, LARGE // (128 if b.args.quick else b.args.scale))
+    root = b.work / "large"
+    root.mkdir()
+    digest = hashlib.sha256()
+    rng = random.Random(1)
+    with open(root / "large", "wb") as f:
+        for at in range(0, size, MIB):
+            piece = rng.randbytes(min(MIB, size - at))
+            digest.update(piece)
+            f.write(piece)
+    image = b.name()
+    b.ctl("vdisc", "burn", "--tree", root, "-o", image)
+    sha = digest.hexdigest()
+    url = f"{b.cluster.proxy['url']}/v1/objects/img/.dfc-unique/{sha[:2]}/{sha}"
+    copy = b.work / "copy"
+
+    def nbd():
+        with served(b, b.args.build / "dfcctl", "vdisc", "serve", image, "--socket", "SOCKET") as uri:
+            return seconds_of("nbdcopy", uri, copy)
+
+    runs = benchlib.interleave({"nbdcopy": nbd, "curl": lambda: seconds_of("curl", "-sfL", "-o", copy, url)},
+                               b.rounds)
+    ratio = benchlib.paired_ratio(runs["curl"], runs["nbdcopy"])["median"]
+    b.row(f"nbdcopy of {benchlib.size_text(size)} against curl", ratio, ">= 0.7", ratio >= 0.7, "times")
+    small_reads(b, image)
+    copy.unlink()
+    shutil.rmtree(root)
+
+
+def small_reads(b, image):
+    """16 MiB of the image, 4 KiB at a time at depth 32, when the buffer has it."""
+    count = 4096
+
+    def bench(uri):
+        words = ("qemu-img", "bench", "-f", "raw", "-c", count, "-d", "32", "-s", "4k", "-q", uri)
+        seconds_of(*words)
+        return seconds_of(*words)
+
+    def ours():
+        with served(b, b.args.build / "dfcctl", "vdisc", "serve", image, "--socket", "SOCKET") as uri:
+            return bench(uri)
+
+    def memory():
+        with served(b, "nbdkit", "-f", "--unix=SOCKET", "memory", "64M") as uri:
+            return bench(uri)
+
+    runs = benchlib.interleave({"ours": ours, "memory": memory}, b.rounds)
+    ratio = benchlib.paired_ratio(runs["memory"], runs["ours"])["median"]
+    b.row("4 KiB reads from memory against nbdkit's memory plugin", ratio, ">= 0.7", ratio >= 0.7, "times")
+
+
+@contextlib.contextmanager
+def mounted(b, image):
+    directory = b.work / "mnt"
+    directory.mkdir(exist_ok=True)
+    b.ctl("vdisc", "mount", image, directory, "--log-file", b.work / "mount.log")
+    try:
+        yield directory
+    finally:
+        b.ctl("vdisc", "umount", directory)
+
+
+def epoch(root):
+    """Every file once, in a random order, by one reader."""
+    begun = time.monotonic()
+    paths = sorted(os.path.join(at, name) for at, _, names in os.walk(root) for name in names)
+    random.Random(3).shuffle(paths)
+    for path in paths:
+        with open(path, "rb", buffering=0) as f:
+            f.read()
+    return time.monotonic() - begun
+
+
+def epochs(b):
+    """Small files through a mount: cold, in packs and one by one; then warm."""
+    if not os.path.exists("/dev/fuse"):
+        log("no /dev/fuse: the rows of mounts are left out")
+        return
+    root = b.tree("epoch", b.scaled(FILES), FILE, 50)
+    images = {store: b.name() for store in ("pack", "unique")}
+    for store, image in images.items():
+        b.ctl("vdisc", "burn", "--tree", root, "--store", store, "-o", image)
+    shutil.rmtree(root)
+    warm = {}
+
+    def run(store):
+        with mounted(b, images[store]) as directory:
+            seconds = epoch(directory)
+            warm.setdefault(store, []).append(epoch(directory))
+            return seconds
+
+    runs = benchlib.interleave({store: lambda store=store: run(store) for store in images}, b.rounds)
+    ratio = benchlib.paired_ratio(runs["unique"], runs["pack"])["median"]
+    count = b.scaled(FILES)
+    for store, of in runs.items():
+        b.row(f"files/s of a cold epoch, {store}", count / benchlib.median(of), "shown", True)
+        b.row(f"files/s of a warm epoch, {store}", count / benchlib.median(warm[store]), "shown", True)
+    b.row("cold epoch, packs against single objects", ratio, ">= 4 / 1.5", ratio >= 4 / 1.5, "times")
+
+
+def main():
+    parser = benchlib.arguments(__doc__)
+    parser.add_argument("--scale", type=int, default=1, help="divide the sizes by this")
+    args = parser.parse_args()
+    document = {"machine": benchlib.begin(args), "scale": args.scale}
+    missing = [p for p in ("xorriso", "nbdkit", "nbdcopy", "qemu-img", "curl") if shutil.which(p) is None]
+    with benchlib.WorkDir(args.dir) as work, Cluster(work / "dfc", args.build, targets=2) as cluster:
+        b = Bench(args, work, cluster)
+        cluster.call("POST", "/v1/buckets/img", {"action": "create", "value": {"durability": "async"}})
+        for part in (lists, headers, overlap, device, epochs):
+            if args.only not in part.__name__ or (missing and part in (headers, device)):
+                continue
+            log(part.__doc__)
+            part(b)
+    document["rows"] = b.rows
+    benchlib.table(["row", "figure", "unit", "goal", "met"],
+                   [[r["row"], r["value"], r["unit"], r["goal"], "yes" if r["met"] else "NO"] for r in b.rows])
+    if missing:
+        log(f"left out for want of {', '.join(missing)}")
+    benchlib.finish(args, "vdisc", document)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Rings: what is pushed comes into generations of exactly cap samples, and is read there as it was;
+what is wrong is refused; a full ring refuses pushes until a generation is dropped."""
+
+import json
+import os
+
+import ring_lib as ring
+from lib import check, equal, main, wait_for
+
+KIND = {"data": b"0123", "label": b"cat"}
+
+
+def sample(number, size=100):
+    return {"data": number.to_bytes(4, "little") * (size // 4), "label": b"%d" % number}
+
+
+def numbers(samples):
+    return sorted(int(bytes(s.kinds["label"].data)) for s in samples)
+
+
+def test_what_is_no_ring(c):
+    c.create("plain")
+    ring.push(c, "plain", ring.frames(KIND)).expect(400, "not_a_ring")
+    ring.status(c, "plain").expect(400, "not_a_ring")
+    ring.status(c, "absent").expect(404, "bucket_not_found")
+    for shape in ("cap=0", "cap=x", "100", "cap=5,keep=17", "cap=5,bytes_max=1"):
+        reply = c.call("POST", "/v1/buckets/wrong", {"action": "create", "value": {"ring": shape}})
+        reply.expect(400, "invalid_argument", text="props.ring")
+    reply = c.call("PUT", "/v1/buckets/plain", {"action": "setprops", "value": {"ring": "cap=5"}})
+    reply.expect(400, "invalid_argument", text="when a bucket is created")
+
+
+def test_a_generation_has_exactly_cap_samples(c):
+    c.create("ring", ring="cap=10,keep=2")
+    equal(ring.head(c, "ring"), None, "the head of a new ring")
+    for i in range(9):
+        ring.push(c, "ring", ring.frames(sample(i))).expect(201)
+    wait_for(lambda: ring.status(c, "ring").expect(200).json()["fill"] == 9, "9 samples")
+    equal(ring.status(c, "ring").json()["head"]["generation"], 0, "generation")
+    ring.push(c, "ring", ring.frames(*(sample(i) for i in range(9, 25)))).expect(201)
+    h = ring.wait_generation(c, "ring", 2)
+    found = []
+    for number in (1, 2):
+        samples = ring.read_generation(c, "ring", ring.generation(h, number))
+        equal(len(samples), 10, "samples")
+        for s in samples:
+            i = int(bytes(s.kinds["label"].data))
+            equal(bytes(s.kinds["data"].data), sample(i)["data"], f"sample {i}")
+        found += numbers(samples)
+    equal(len(set(found)), 20, "different samples")
+    equal(ring.status(c, "ring").json()["fill"], 5, "fill")
+
+
+def test_a_swap_takes_what_there_is(c):
+    reply = c.call("PUT", "/v1/rings/ring/generation").expect(200).json()
+    equal(reply, {"generation": 3}, "swap")
+    h = ring.head(c, "ring")
+    equal(ring.size_of(ring.generation(h)), 5, "samples")
+    found = [n for g in h["generations"] for n in numbers(ring.read_generation(c, "ring", g))]
+    equal(sorted(found), list(range(25)), "all samples, each once")
+    c.call("PUT", "/v1/rings/ring/generation").expect(404, "no_generation")
+    equal(ring.head(c, "ring")["generation"], 3, "generation")
+
+
+def test_clear_drops_all(c):
+    c.call("DELETE", "/v1/rings/ring/samples").expect(200)
+    h = ring.head(c, "ring")
+    equal((h["generation"], h["generations"]), (3, []), "head")
+    ring.push(c, "ring", ring.frames(*(sample(i) for i in range(10)))).expect(201)
+    h = ring.wait_generation(c, "ring", 4)
+    equal(numbers(ring.read_generation(c, "ring", ring.generation(h))), list(range(10)), "samples")
+
+
+def test_a_push_that_is_repeated_is_stored_once(c):
+    c.create("once", ring="cap=2")
+    first = ring.push(c, "once", ring.frames(sample(1)), "maker", 7).expect(201).json()
+    for _ in range(3):
+        again = ring.push(c, "once", ring.frames(sample(1)), "maker", 7).expect(201).json()
+        equal(again, first, "the answer")
+    ring.push(c, "once", ring.frames(sample(2)), "maker", 8).expect(201)
+    h = ring.wait_generation(c, "once", 1)
+    equal(numbers(ring.read_generation(c, "once", ring.generation(h))), [1, 2], "samples")
+    equal(ring.status(c, "once").json()["fill"], 0, "fill")
+    ring.push(c, "once", b"x", sequence=5).expect(400, "bad_sample")
+    for half in ("sequence=5", "producer=maker"):
+        c.call("POST", f"/v1/rings/once/samples?{half}", b"x").expect(400, "invalid_argument", text="go together")
+
+
+def test_what_is_no_sample_is_refused(c):
+    good = ring.frames(KIND)
+    damaged = bytearray(good)
+    damaged[-64] ^= 1
+    for body, code in ((b"", "bad_sample"), (good[:-1], "bad_sample"), (good + b"x", "bad_sample"),
+                       (b"z" * 4096, "bad_sample")):
+        ring.push(c, "once", body).expect(400, code)
+    ring.push(c, "once", bytes(damaged)).expect(422, "checksum_mismatch")
+    reply = ring.push(c, "once", good + bytes(damaged))
+    reply.expect(422, "checksum_mismatch", text="sample 1 of the push")
+    equal(ring.status(c, "once").json()["fill"], 0, "fill")
+    c.call("POST", "/v1/rings/once/else", good).expect(404, "not_found")
+    c.call("GET", "/v1/rings/once/samples").expect(400, "invalid_argument", text="lane")
+    c.call("GET", "/v1/rings/once/samples?lane=t9.abc").expect(410, "generation_gone")
+    c.call("GET", "/v1/rings/once/samples?lane=t1.abc").expect(410, "generation_gone")
+
+
+def files_of(c):
+    """Bytes of all segments."""
+    total = 0
+    for t in c.targets():
+        for mp in (d for d in os.listdir(c.node_dir(t)) if d.startswith("mp")):
+            for at, _, names in os.walk(os.path.join(c.node_dir(t), mp, ".dfc", "ring")):
+                total += sum(os.path.getsize(os.path.join(at, n)) for n in names)
+    return total
+
+
+def test_a_full_ring_refuses(c):
+    """bytes_max holds, the maker is told to wait, and goes on when generations are dropped."""
+    shape = {"cap": 1000, "keep": 0, "bytes_max": 6 << 20}
+    c.create("full", ring=shape)
+    body = ring.frames(sample(1, 100_000))
+    for i in range(100):
+        reply = ring.push(c, "full", body, "m", i)
+        if reply.status != 201:
+            break
+    reply.expect(429, "ring_full", text="bytes_max")
+    check("Retry-After" in reply.headers, "Retry-After is there")
+    check(files_of(c) <= 6 << 20, f"the ring has {files_of(c)} bytes")
+    c.call("DELETE", "/v1/rings/full/samples").expect(200)
+    wait_for(lambda: ring.push(c, "full", body, "m", i).status == 201, "room after all was dropped")
+    c.call("PUT", "/v1/buckets/full", {"action": "setprops", "value": {"ring": {**shape, "cap": 10}}}).expect(200)
+    for i in range(1000, 1099):
+        wait_for(lambda i=i: ring.push(c, "full", body, "m", i).status == 201, f"push {i}")
+        check(files_of(c) <= 6 << 20, f"the ring has {files_of(c)} bytes")
+    equal(ring.wait_generation(c, "full", 10)["samples_total"], 100, "samples")
+    ring.push(c, "full", ring.frames(sample(1, 4_000_000))).expect(413, "too_large")
+
+
+def test_a_destroyed_ring_leaves_nothing(c):
+    for name in ("ring", "once", "full"):
+        c.destroy(name)
+    wait_for(lambda: files_of(c) == 0, "removal of all files")
+
+
+def test_dfcctl(c):
+    folder = os.path.join(c.dir, "sample")
+    with open(os.path.join(c.dir, "scan.raw"), "wb") as f:
+        f.write(b"bytes of a scan")
+    made = c.dfcctl("bucket", "create", "ctl", "--ring", "cap=2,keep=3")
+    equal((made.returncode, made.stderr), (0, ""), "bucket create")
+    for _ in range(2):
+        out = c.dfcctl("ring", "push", "ctl", os.path.join(c.dir, "scan.raw"),
+                       f"again={c.dir}/scan.raw").stdout
+        check("ring ctl: sample" in out, out)
+    ring.wait_generation(c, "ctl", 1)
+    check("generation 1, 0 of 2" in c.dfcctl("ring", "status", "ctl").stdout, "status")
+    shown = json.loads(c.dfcctl("ring", "get", "ctl", "1", folder, "-o", "json").stdout)
+    equal([k["kind"] for k in shown["kinds"]], ["scan", "again"], "kinds")
+    for kind in ("scan", "again"):
+        with open(os.path.join(folder, kind), "rb") as f:
+            equal(f.read(), b"bytes of a scan", kind)
+    equal(c.dfcctl("ring", "get", "ctl", "2").returncode, 4, "exit code of a wrong index")
+    equal(c.dfcctl("ring", "clear", "ctl").returncode, 0, "exit code of clear")
+    equal(c.dfcctl("ring", "swap", "ctl").returncode, 3, "exit code of an empty swap")
+
+
+if __name__ == "__main__":
+    main(targets=3, mountpaths=2, args=("--target-arg=--ring-grace=200ms",))

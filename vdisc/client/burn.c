@@ -1,0 +1,386 @@
+#include "vdisc/client/burn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/failure.h"
+#include "common/mem.h"
+#include "common/parse.h"
+#include "vdisc/client/burn_parts.h"
+#include "vdisc/client/each.h"
+#include "vdisc/client/hosts.h"
+#include "vdisc/csv.h"
+#include "vdisc/iso_write.h"
+#include "vdisc/reference.h"
+
+DEFINE_CLEANUP(struct dfc_object_info, dfc_object_info_free);
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+static int check_host(struct burn *b, const char *text, const char *host, struct error *err)
+{
+    if (b->hosts == NULL && hosts_load(b->client, &b->hosts, &b->failure) != DFC_OK)
+        return error_set(err, E_NET, "%s", b->failure.message);
+    if (hosts_have(b->hosts, host))
+        return 0;
+    return error_set(err, E_INVALID,
+                     "'%.200s': '%s' is not a node of this cluster: an image refers to objects of "
+                     "its own cluster alone",
+                     text, host);
+}
+
+static int add_file(struct burn *b, const struct burn_row *row, struct error *err)
+{
+    struct reference to;
+    _cleanup_free_ char *host = NULL;
+    int rc = reference_parse(row->address, &to, &host, err);
+    if (rc == 0 && host != NULL)
+        rc = check_host(b, row->address, host, err);
+    const struct plan_part part = {
+        .bucket = to.bucket, .key = to.key, .object_size = row->entry.size};
+    if (rc == 0)
+        plan_add(b->plan, PLAN_NEW, row, &part);
+    reference_done(&to);
+    return rc == 0 ? 0 : error_wrap(err, "line %llu", (unsigned long long)row->line);
+}
+
+static int take_row(void *context, uint64_t line, const char *const *fields, size_t count,
+                    struct error *err)
+{
+    struct burn *b = context;
+    struct burn_row row;
+    int rc = burn_row_parse(line, fields, count, &row, err);
+    if (rc != 0)
+        return rc > 0 ? 0 : rc;
+    if (row.entry.kind == ISO_FILE)
+        return add_file(b, &row, err);
+    plan_add(b->plan, PLAN_NEW, &row, NULL);
+    return 0;
+}
+
+struct burn *burn_new(struct dfc_client *c, const struct burn_options *options)
+{
+    struct burn *b = xcalloc(1, sizeof *b);
+    b->client = c;
+    b->options = options;
+    b->csv = csv_new(take_row, b);
+    b->plan = plan_new();
+    return b;
+}
+
+void burn_free(struct burn *b)
+{
+    uint32_t count = 0;
+    if (b == NULL)
+        return;
+    struct plan_object *objects = plan_objects(b->plan, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        free((char *)objects[i].etag);
+        free((char *)objects[i].pin);
+    }
+    for (uint32_t i = 0; i < b->learnt_count; i++)
+        free((char *)b->learnt[i].etag);
+    free((char *)b->header.etag);
+    free((char *)b->header.pin);
+    csv_free(b->csv);
+    plan_free(b->plan);
+    burn_sendings_done(&b->sendings);
+    older_free(b->from);
+    older_free(b->base);
+    vdisc_close(b->from_image);
+    vdisc_close(b->base_image);
+    hosts_free(b->hosts);
+    free(b->header_key);
+    free(b);
+}
+
+/* What common/ said, of the list; or what the store said meanwhile. */
+static int fail(const struct burn *b, const struct error *e, struct dfc_error *err)
+{
+    if (b->failure.result != DFC_OK) {
+        *err = b->failure;
+        return b->failure.result;
+    }
+    return failure_common(err, DFC_INVALID, e);
+}
+
+int burn_feed(struct burn *b, const void *bytes, size_t len, struct dfc_error *err)
+{
+    struct error e = ERROR_INIT;
+    return csv_feed(b->csv, bytes, len, &e) == 0 ? DFC_OK : fail(b, &e, err);
+}
+
+/* --- the objects ------------------------------------------------------------------------------ */
+
+static char *pin_of(const struct checksum_value *sum)
+{
+    char hex[2 * CHECKSUM_MAX + 1];
+    if (sum->type == CHECKSUM_NONE)
+        return NULL;
+    checksum_hex(sum, hex);
+    return xprintf("%s:%s", checksum_name(sum->type), hex);
+}
+
+/* "line 7: " of an object that a list names. */
+static const char *where(const struct plan_object *o, char out[static 32])
+{
+    out[0] = '\0';
+    if (o->line > 0)
+        snprintf(out, 32, "line %llu: ", (unsigned long long)o->line);
+    return out;
+}
+
+int burn_changed(const struct plan_object *o, const char *what, struct dfc_error *err)
+{
+    char line[32];
+    return failure_set(err, DFC_CONFLICT, E_IMAGE_CHANGED,
+                       "%sobject '%s/%s' %s: correct the list, or put the object again",
+                       where(o, line), o->bucket, o->key, what);
+}
+
+/* Of a failure that says so. */
+int burn_missing(const struct plan_object *o, struct dfc_error *err)
+{
+    const struct dfc_error was = *err;
+    char line[32];
+    return failure_set(err, DFC_NOT_FOUND, E_OBJECT_NOT_FOUND, "%sobject '%s/%s': %.500s",
+                       where(o, line), o->bucket, o->key, was.message);
+}
+
+int burn_check_size(const struct plan_object *o, const struct dfc_object_info *info,
+                    struct dfc_error *err)
+{
+    if (info->size == o->size)
+        return DFC_OK;
+    _cleanup_free_ char *what =
+        xprintf("has %llu bytes, and the list says %llu", (unsigned long long)info->size,
+                (unsigned long long)o->size);
+    return burn_changed(o, what, err);
+}
+
+/* The list's checksum counts more than the store's, if it has another type. */
+static int set_pin(struct plan_object *o, const struct dfc_object_info *info, struct dfc_error *err)
+{
+    o->pin = pin_of(&o->checksum);
+    bool known = info->checksum[0] != '\0';
+    _cleanup_free_ char *stored =
+        known ? xprintf("%s:%s", info->checksum_type, info->checksum) : NULL;
+    if (o->pin == NULL)
+        o->pin = steal(stored);
+    else if (known && strcmp(info->checksum_type, checksum_name(o->checksum.type)) == 0 &&
+             strcasecmp(stored, o->pin) != 0)
+        return burn_changed(o, BURN_OTHER_CHECKSUM, err);
+    return DFC_OK;
+}
+
+static int ask_object(struct burn *b, const struct plan_object *o, struct dfc_object_info **info,
+                      struct dfc_error *err)
+{
+    const struct sending *s = burn_sending(b, o);
+    int rc = dfc_head(b->client, o->bucket, o->key, info, err);
+    if (rc != DFC_NOT_FOUND)
+        return rc;
+    if (s != NULL && strcmp(err->code, error_name(E_OBJECT_NOT_FOUND)) == 0)
+        return burn_send(b, s, info, err);
+    return burn_missing(o, err);
+}
+
+static int check_object(void *context, uint32_t number, struct dfc_error *err)
+{
+    struct burn *b = context;
+    uint32_t count;
+    struct plan_object *o = &plan_objects(b->plan, &count)[number];
+    _cleanup_(dfc_object_info_freep)
+    struct dfc_object_info *info = NULL;
+    if (b->options->no_check) {
+        o->etag = o->wanted_etag != NULL ? xstrdup(o->wanted_etag) : NULL;
+        o->pin = pin_of(&o->checksum);
+        return DFC_OK;
+    }
+    int rc = ask_object(b, o, &info, err);
+    if (rc != DFC_OK)
+        return rc;
+    if (o->wanted_etag != NULL && strcmp(o->wanted_etag, info->etag) != 0)
+        return burn_changed(o, BURN_REPLACED, err);
+    rc = burn_check_size(o, info, err);
+    if (rc != DFC_OK)
+        return rc;
+    o->etag = xstrdup(info->etag);
+    return set_pin(o, info, err);
+}
+
+/* --- the header ------------------------------------------------------------------------------- */
+
+struct header_file {
+    int fd;
+    struct checksum *sum;
+};
+
+static int put_header_bytes(void *context, const void *bytes, size_t len, struct error *err)
+{
+    const struct header_file *h = context;
+    checksum_update(h->sum, bytes, len);
+    for (const char *at = bytes; len > 0;) {
+        ssize_t n = write(h->fd, at, len);
+        if (n < 0)
+            return error_errno(err, errno, "write the image's header to a temporary file");
+        at += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static int open_temporary(struct dfc_error *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    _cleanup_free_ char *path =
+        xprintf("%s/vdisc-XXXXXX", tmp != NULL && tmp[0] != '\0' ? tmp : "/var/tmp");
+    int fd = mkostemp(path, 02000000 /* O_CLOEXEC */);
+    if (fd < 0) {
+        failure_errno(err, errno, "make a temporary file '%s'", path);
+        return -1;
+    }
+    unlink(path);
+    return fd;
+}
+
+/* What has the name already has the same bytes: of another burn, or of one that did not end. */
+static int send_header(struct burn *b, int fd, struct dfc_error *err)
+{
+    const struct burn_options *o = b->options;
+    const struct dfc_put_options absent = {.if_absent = true};
+    _cleanup_(dfc_object_info_freep)
+    struct dfc_object_info *info = NULL;
+    int rc = dfc_put_fd(b->client, o->bucket, b->header_key, fd, &absent, &info, err);
+    if (rc == DFC_PRECONDITION)
+        rc = dfc_head(b->client, o->bucket, b->header_key, &info, err);
+    if (rc == DFC_OK)
+        b->header.etag = xstrdup(info->etag);
+    return rc;
+}
+
+static char *name_header(const char *key, const struct checksum_value *sum)
+{
+    char hex[2 * CHECKSUM_MAX + 1];
+    checksum_hex(sum, hex);
+    return xprintf("%s.%.16s" BURN_HEADER_SUFFIX, key, hex);
+}
+
+static int put_header(struct burn *b, struct dfc_error *err)
+{
+    struct error e = ERROR_INIT;
+    struct checksum_value sum;
+    _cleanup_close_ int fd = open_temporary(err);
+    if (fd < 0)
+        return DFC_LOCAL;
+    _cleanup_(checksum_freep)
+    struct checksum *running = checksum_new(CHECKSUM_SHA256);
+    struct header_file h = {.fd = fd, .sum = running};
+    if (iso_write(plan_layout(b->plan), &b->options->volume, put_header_bytes, &h, &e) != 0)
+        return failure_common(err, DFC_LOCAL, &e);
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return failure_errno(err, errno, "read the image's header");
+    checksum_final(running, &sum);
+    memcpy(b->header_sha256, sum.bytes, TABLE_ID);
+    b->header.pin = pin_of(&sum);
+    b->header_key = name_header(b->options->key, &sum);
+    b->header.key = b->header_key;
+    b->header.bucket = b->options->bucket;
+    return send_header(b, fd, err);
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static int fail_exists(const struct burn_options *o, struct dfc_error *err)
+{
+    return failure_set(err, DFC_CONFLICT, E_OBJECT_EXISTS,
+                       "object '%s/%s' exists: an image is not overwritten; take another name, or "
+                       "remove it first",
+                       o->bucket, o->key);
+}
+
+static int check_name_is_free(const struct burn *b, struct dfc_error *err)
+{
+    const struct burn_options *o = b->options;
+    _cleanup_(dfc_object_info_freep)
+    struct dfc_object_info *info = NULL;
+    int rc = dfc_head(b->client, o->bucket, o->key, &info, err);
+    if (rc == DFC_OK)
+        return fail_exists(o, err);
+    return rc == DFC_NOT_FOUND && strcmp(err->code, error_name(E_OBJECT_NOT_FOUND)) == 0 ? DFC_OK
+                                                                                         : rc;
+}
+
+static int put_table(struct burn *b, struct burn_result *r, struct dfc_error *err)
+{
+    const struct burn_options *o = b->options;
+    const struct dfc_put_options absent = {.if_absent = true};
+    uint8_t id[TABLE_ID];
+    struct error e = ERROR_INIT;
+    _cleanup_buf_ struct buf bytes = BUF_INIT;
+    if (plan_table(b->plan, o->bucket, o->key, &b->header, b->header_sha256, id, &bytes, &e) != 0)
+        return failure_common(err, DFC_INVALID, &e);
+    format_hex(id, TABLE_ID, r->image_id);
+    r->table_bytes = bytes.len;
+    int rc =
+        dfc_put_memory(b->client, o->bucket, o->key, bytes.data, bytes.len, &absent, NULL, err);
+    return rc == DFC_PRECONDITION ? fail_exists(o, err) : rc;
+}
+
+static void describe(const struct burn *b, struct burn_result *r)
+{
+    const struct iso_layout *l = plan_layout(b->plan);
+    uint64_t bytes = 0;
+    *r = (struct burn_result){.entries = plan_rows(b->plan),
+                              .files = l->tree->file_count,
+                              .extents = l->extent_count + 1,
+                              .image_bytes = (uint64_t)l->blocks * ISO_BLOCK,
+                              .header_bytes = (uint64_t)l->header_blocks * ISO_BLOCK,
+                              .many_sections = l->many_sections,
+                              .far_parents = l->far_parents};
+    for (uint32_t i = 0; i < l->tree->file_count; i++)
+        bytes += l->tree->nodes[l->tree->files[i]].size;
+    r->shared_bytes = bytes - l->content_bytes;
+}
+
+static int close_plan(struct burn *b, struct dfc_error *err)
+{
+    struct error e = ERROR_INIT;
+    int rc = b->options->digest ? check_name_is_free(b, err) : DFC_OK;
+    if (rc == DFC_OK && b->options->digest)
+        rc = burn_digest(b, err);
+    if (rc == DFC_OK && plan_close(b->plan, &b->options->plan, &e) != 0)
+        return fail(b, &e, err);
+    return rc;
+}
+
+static int plan(struct burn *b, struct dfc_error *err)
+{
+    struct error e = ERROR_INIT;
+    if (iso_volume_check(&b->options->volume, &e) != 0 || csv_end(b->csv, &e) != 0)
+        return fail(b, &e, err);
+    if (plan_rows(b->plan) == 0 && !b->options->allow_empty)
+        return failure_set(err, DFC_INVALID, E_NOTHING_MATCHED,
+                           "there is no entry: the image would be empty");
+    return close_plan(b, err);
+}
+
+int burn_finish(struct burn *b, struct burn_result *result, struct dfc_error *err)
+{
+    uint32_t count = 0;
+    int rc = plan(b, err);
+    if (rc == DFC_OK)
+        rc = check_name_is_free(b, err);
+    if (rc != DFC_OK)
+        return rc;
+    plan_objects(b->plan, &count);
+    describe(b, result);
+    rc = each_number(count, b->options->threads, check_object, b, err);
+    if (rc == DFC_OK)
+        rc = put_header(b, err);
+    result->sent_objects = atomic_load(&b->sent_objects);
+    result->sent_bytes = atomic_load(&b->sent_bytes);
+    return rc == DFC_OK ? put_table(b, result, err) : rc;
+}
