@@ -18,6 +18,7 @@
 
 #define MIB (1u << 20)
 #define BLOCK (128u << 10)
+#define STORE_US 60000000 /* the store's latency: no disk is so slow that it is passed by */
 
 static char root[] = "/tmp/dfc-cache-test-XXXXXX";
 
@@ -86,7 +87,7 @@ static bool fill_span(struct cache *c, const struct cache_entity *e, uint64_t of
     bool wanted = fill.data != NULL;
     if (wanted)
         generate(e, offset, size, fill.data);
-    cache_fill_end(c, &s, &fill, true, 100);
+    cache_fill_end(c, &s, &fill, true, STORE_US);
     return wanted;
 }
 
@@ -186,7 +187,7 @@ static void what_the_store_did_not_give_is_not_kept(void **state)
     struct cache *c = make(1);
     struct cache_fill f = cache_fill_begin(c, &s, false);
     assert_non_null(f.data);
-    cache_fill_end(c, &s, &f, false, 100);
+    cache_fill_end(c, &s, &f, false, STORE_US);
     cache_flush(c);
     assert_int_equal(read_all(c, &e), 0);
     fill(c, &e, BLOCK, false);
