@@ -111,10 +111,12 @@ static void fetch_ahead(struct batch *b, enum batch_look look, size_t turn)
             batch_fetch_begin(b->batches->target, &b->spec.entries[b->next], look, b->request_id);
 }
 
-/* A bucket that does not exist is no sample that was lost, but a name that is wrong. */
-static bool is_missing(int code)
+/* A bucket that does not exist is no sample that was lost, but a name that is wrong.  AIStore's SDK
+ * wants its entries to be empty, too. */
+static bool is_missing(const struct batch *b, int code)
 {
-    return code == E_OBJECT_NOT_FOUND || code == E_MEMBER_NOT_FOUND;
+    return code == E_OBJECT_NOT_FOUND || code == E_MEMBER_NOT_FOUND ||
+           (b->is_sdk && code == E_BUCKET_NOT_FOUND);
 }
 
 static int put_bytes(struct batch *b, struct batch_fetch *f, uint64_t size, struct error *err)
@@ -150,7 +152,7 @@ static int look_at_entry(struct batch *b, size_t i, struct error *err)
     int64_t modified_s = 0;
     int code = batch_fetch_head(b->fetches[i % b->ahead], &b->batches->stop, &seen->size,
                                 &modified_s, err);
-    if (!is_missing(code) || !b->spec.empty_if_missing)
+    if (!is_missing(b, code) || !b->spec.empty_if_missing)
         return code != 0 ? wrap_entry(b->is_sdk, &b->spec.entries[i], i, err) : 0;
     seen->size = 0;
     seen->missing = xstrdup(err->message);
@@ -175,7 +177,7 @@ static int put_entry(struct batch *b, size_t i, struct error *err)
     uint64_t size = 0;
     int64_t modified_s = 0;
     int code = batch_fetch_head(f, &b->batches->stop, &size, &modified_s, err);
-    if (is_missing(code) && b->spec.empty_if_missing) {
+    if (is_missing(b, code) && b->spec.empty_if_missing) {
         *err = ERROR_INIT;
         code = check_seen(b, i, true, 0, err);
         return code != 0 ? code : put_header(b, e, true, 0, 0, err);
