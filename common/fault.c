@@ -132,9 +132,11 @@ static int parse_setting(char *text, struct fault_setting *s, struct error *err)
         s->action = FAULT_CUT;
         return parse_size(after, &s->amount, err);
     }
-    if (strcmp(text, "hold") == 0 && amount != NULL && after == NULL)
-        return parse_hold(amount, s, err);
-    if (amount != NULL && (s->action = timed_action(text)) != FAULT_NONE) {
+    if (amount != NULL && strcmp(text, "hold") == 0) {
+        int rc = parse_hold(amount, s, err);
+        if (rc != 0)
+            return rc;
+    } else if (amount != NULL && (s->action = timed_action(text)) != FAULT_NONE) {
         int rc = parse_duration_ms(amount, &s->amount, err);
         if (rc != 0)
             return rc;

@@ -11,10 +11,12 @@
  *     name=EXXX@N+   the N-th pass and all later ones
  *     name=kill[@N]  the process kills itself with SIGKILL (a crash at exactly this point)
  *     name=delay:MS  the pass waits MS milliseconds first; also delay:MS@N, delay:MS@N+
- *     name=hold:DIR  the pass waits as long as the directory DIR has a file named like its place
+ *     name=hold:DIR  the pass waits as long as the directory DIR has a file named like its place;
+ *                    also hold:DIR@N, hold:DIR@N+
  *     net.*=cut@64k  the byte-counting points: the stream is cut after so many bytes
  *     sync.*=skip    the points that can be left out (also index.intend): nothing is done, and it
- * is said to be well clock.*=ahead:MS, clock.*=behind:MS   the clock is wrong by so much
+ *                    is said to be well
+ *     clock.*=ahead:MS, clock.*=behind:MS   the clock is wrong by so much
  *     name[TEXT]=…   only where the place (a path, say) has TEXT; others do not count as passes
  *
  * With nothing armed a pass costs one relaxed load. */

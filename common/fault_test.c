@@ -193,13 +193,14 @@ static void a_pass_is_held_as_long_as_its_file_is_there(void **state)
     pthread_t remover;
     assert_non_null(mkdtemp(h.dir));
     snprintf(h.path, sizeof h.path, "%s/here", h.dir);
-    snprintf(spec, sizeof spec, "pool.job=hold:%s", h.dir);
+    snprintf(spec, sizeof spec, "pool.job=hold:%s@3+", h.dir);
     int fd = open(h.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
     close(fd);
     arm(spec);
     sem_init(&h.begun, 0, 0);
     assert_int_equal(fault_errno_at("pool.job", "elsewhere"), 0);
+    assert_int_equal(fault_errno_at("pool.job", "here"), 0); /* the second pass */
     assert_int_equal(access(h.path, F_OK), 0);
     assert_int_equal(pthread_create(&remover, NULL, remove_when_begun, &h), 0);
     sem_post(&h.begun);

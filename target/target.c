@@ -379,6 +379,8 @@ static int start_threads(struct target *t, struct error *err)
     if (code == 0)
         code = thread_class_new(THREADS_HANDER, p, &t->handers, err);
     if (code == 0)
+        code = thread_class_new(THREADS_SORT_READER, p, &t->sort_readers, err);
+    if (code == 0)
         t->renames = renames_new(t->movers);
     if (code == 0)
         code = start_loop(t, "control", CONTROL_CONNECTIONS_PER_HOST, &t->control,
@@ -513,6 +515,12 @@ static void stop_backends(struct target *t)
         back_stop(t->back);
 }
 
+static void free_jobs(struct target *t)
+{
+    pool_free(t->sort_readers); /* its last work releases the jobs that it holds */
+    xactions_free(t->xactions);
+}
+
 /* Jobs and renames are told to stop before the servers wait for requests, for some wait for them;
  * jobs, which wait for their streams, go after the servers and before the clients; calls that are
  * under way end with their client, and who takes their ends goes after that. */
@@ -536,7 +544,7 @@ void target_free(struct target *t)
     direct_reader_free(t->direct);
     if (t->state_sync != NULL) /* a worker may still take a state: who is told of it goes now */
         state_sync_quiet(t->state_sync);
-    xactions_free(t->xactions);
+    free_jobs(t);
     free_uploads(t);
     pool_free(t->movers);
     hashers_free(t->hashers);

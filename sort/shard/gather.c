@@ -167,7 +167,8 @@ static int run_read(const struct gather *g, unsigned first, size_t got, struct e
 static int batch_fault(const struct gather *g, struct error *err)
 {
     const struct gather_file *f = g->count > 0 ? &g->files[g->ranges[0].file] : NULL;
-    int errnum = f != NULL && f->object != NULL ? fault_errno("disk.read") : 0;
+    bool reads = f != NULL && f->object != NULL;
+    int errnum = reads ? fault_errno_at("disk.read", catalog_bucket(g->catalog)) : 0;
     return errnum == 0 ? 0
                        : error_errno(err, errnum, "read object '%s'",
                                      catalog_shard(g->catalog, f->shard)->name);

@@ -117,6 +117,7 @@ struct target {
     struct pool *movers;          /* renames, which may take long */
     struct renames *renames;      /* one of a name at a time */
     struct pool *handers;         /* uploads that another owner takes by now (hand_on.h) */
+    struct pool *sort_readers;    /* records of sorts for other targets */
     struct object_copier *copier; /* of renames */
     struct copies *copies;        /* of buckets with several */
     struct unrecoverable *unrecoverable;

@@ -1,9 +1,8 @@
 /* SortDataset's streams from peers: bodies go through bounded pipes to the task's merge and plan
- * threads; records are pulled by the connection itself, so that no two targets can ever wait for
- * each other (sort/task/task.h). */
+ * threads; records are read from this target's disks alone, so that no two targets can ever wait
+ * for each other (sort/task/task.h). */
 #include "target/http/xaction_routes.h"
 
-#include "common/log.h"
 #include "common/mem.h"
 #include "common/parse.h"
 #include "net/http/pipe.h"
@@ -11,6 +10,7 @@
 #include "sort/base/varint.h"
 #include "target/sort/host.h"
 #include "target/node/target.h"
+#include "target/sort/records_reply.h"
 #include "xaction/xaction.h"
 
 enum {
@@ -19,7 +19,7 @@ enum {
     RECORDS_BODY_MAX = 8 + VARINT_MAX * (2 + 2 * RECORDS_MAX),
 };
 
-/* A job held until a request ends. */
+/* A job that is held as long as its records are read. */
 struct held {
     struct xactions *xactions;
     char *job_id;
@@ -62,12 +62,12 @@ static struct sort_task *hold_task(struct http_request *req)
     return NULL;
 }
 
-static void release_at_end(struct http_request *req)
+static struct held *held_new(struct http_request *req)
 {
     struct target *t = http_user(req);
     struct held *h = xcalloc(1, sizeof *h);
     *h = (struct held){.xactions = t->xactions, .job_id = xstrdup(http_path_param(req, "job"))};
-    http_on_end(req, held_release, h);
+    return h;
 }
 
 /* --- merge and orders ------------------------------------------------------------------------- */
@@ -144,44 +144,21 @@ static void orders_begin(struct http_request *req)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static ssize_t records_read(void *ctx, char *out, size_t max)
-{
-    struct error err = ERROR_INIT;
-    ssize_t got = sort_records_read(ctx, out, max, &err);
-    if (got < 0) {
-        log_warn("records not sent", lerr(&err));
-        return HTTP_STREAM_CUT;
-    }
-    return got == 0 ? HTTP_STREAM_END : got;
-}
-
-static void records_free(void *ctx)
-{
-    sort_records_free(ctx);
-}
-
-/* A builder reads this stream when it comes to our records, and may have gigabytes of others
- * before. */
-static bool records_are_wanted(void *ctx)
-{
-    return sort_records_wanted(ctx);
-}
-
 static void records_body(struct http_request *req, const char *data, size_t len)
 {
-    static const struct http_stream_ops ops = {.read = records_read, .free = records_free};
+    struct target *t = http_user(req);
     struct error err = ERROR_INIT;
     struct sort_task *task = hold_task(req);
     if (task == NULL)
         return;
-    release_at_end(req);
+    struct held *held = held_new(req);
     struct sort_records *records = NULL;
-    if (sort_task_records(task, data, len, &records, &err) != 0) {
-        http_reply_error(req, &err);
+    if (sort_task_records(task, data, len, &records, &err) == 0) {
+        records_reply(req, t->sort_readers, records, held_release, held);
         return;
     }
-    http_be_patient(req, records_are_wanted, records);
-    http_reply_stream(req, 200, sort_records_length(records), &ops, records);
+    held_release(held);
+    http_reply_error(req, &err);
 }
 
 static void records_begin(struct http_request *req)

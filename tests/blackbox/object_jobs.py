@@ -4,6 +4,8 @@ death."""
 
 import json
 import os
+import shutil
+import tempfile
 import threading
 
 from lib import SANITIZED, check, equal, in_parallel, main, wait_for
@@ -216,6 +218,24 @@ def slow_disks(c, point, milliseconds=20):
     for target in c.targets():
         restart(c, target,
                 *([f"--arg=--faults={point}=delay:{milliseconds}"] if point else []))
+
+
+class Held:
+    """A job `archive` of this bucket waits from the third batch on that a target reads."""
+
+    def __init__(self, c, bucket):
+        self.directory = tempfile.mkdtemp(prefix="dfc-held-")
+        self.path = os.path.join(self.directory, bucket)
+        for target in c.targets():
+            restart(c, target,
+                    f"--arg=--faults=disk.read[{bucket}]=hold:{self.directory}@3+")
+
+    def __enter__(self):
+        with open(self.path, "w", encoding="utf-8"):
+            return self
+
+    def __exit__(self, *what):
+        shutil.rmtree(self.directory)
 
 
 def begun(c, job_id):
