@@ -364,6 +364,7 @@ struct dfc_list_options {
     uint32_t page_size;      /* entries asked for at once; 0: 1000 */
     bool partial;            /* go on without targets that cannot be asked, see _incomplete() */
     bool cached;             /* of a bucket with a backend: what is here, alone */
+    bool internal;           /* also names that begin with ".dfc-", as with such a prefix */
 };
 
 struct dfc_entry {

@@ -21,6 +21,7 @@ struct dfc_list {
     uint32_t page_size;
     bool partial;
     bool cached;
+    bool internal;
 
     json_t *page;
     json_t *entries;  /* of the page */
@@ -54,6 +55,7 @@ int dfc_list_open(struct dfc_client *client, const char *bucket,
         .page_size = o->page_size != 0 ? o->page_size : PAGE_SIZE,
         .partial = o->partial,
         .cached = o->cached,
+        .internal = o->internal,
     };
     *list = l;
     return DFC_OK;
@@ -91,6 +93,8 @@ static int list_path(const struct dfc_list *l, struct buf *path, struct dfc_erro
         uri_query(path, "partial", "true");
     if (l->cached)
         uri_query(path, "cached", "true");
+    if (l->internal)
+        uri_query(path, "internal", "true");
     return DFC_OK;
 }
 

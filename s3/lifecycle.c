@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/internal_name.h"
 #include "common/parse.h"
 #include "s3/document.h"
 #include "s3/xml_write.h"
@@ -374,6 +375,12 @@ static bool prefix_fits(const struct s3_lifecycle_rule *rule, const char *key)
     return rule->prefix == NULL || strncmp(key, rule->prefix, strlen(rule->prefix)) == 0;
 }
 
+/* Contents of images and the like do not expire with all objects of a bucket. */
+static bool is_spared(const struct s3_lifecycle_rule *rule, const char *key)
+{
+    return name_is_internal(key) && (rule->prefix == NULL || !name_is_internal(rule->prefix));
+}
+
 static bool tags_fit(const struct s3_lifecycle_rule *rule, const struct s3_tags *tags)
 {
     for (size_t i = 0; i < rule->tags.count; i++) {
@@ -388,7 +395,7 @@ static bool tags_fit(const struct s3_lifecycle_rule *rule, const struct s3_tags 
 static bool filter_fits(const struct s3_lifecycle_rule *rule,
                         const struct s3_lifecycle_object *object)
 {
-    return rule->is_enabled && prefix_fits(rule, object->key) &&
+    return rule->is_enabled && prefix_fits(rule, object->key) && !is_spared(rule, object->key) &&
            (!rule->has_size_above || object->size > rule->size_above) &&
            (rule->size_below == UINT64_MAX || object->size < rule->size_below);
 }

@@ -3,9 +3,10 @@
  *
  * A rule has a filter (prefix, size, tags; all of it must hold) and actions: objects expire some
  * days after their last write, or from a date on; uploads that are not completed are aborted some
- * days after their begin.  An age is rounded up to the next midnight UTC, as AWS does.  A rule that
- * expires delete markers finds none, as in a bucket of AWS without versions.  Transitions and
- * noncurrent versions are S3_NOT_IMPLEMENTED. */
+ * days after their begin.  An age is rounded up to the next midnight UTC, as AWS does.  Objects
+ * with internal names (common/internal_name.h) expire by rules with an internal prefix alone.  A
+ * rule that expires delete markers finds none, as in a bucket of AWS without versions.
+ * Transitions and noncurrent versions are S3_NOT_IMPLEMENTED. */
 #pragma once
 
 #include <stdbool.h>

@@ -204,6 +204,29 @@ static void many_rules(void **unused)
     assert_int_equal(parse(a, buf_str(&body), &l), S3_INVALID_REQUEST);
 }
 
+static void internal_names_stay(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *filter;
+        bool expires;
+    } cases[] = {{FILTER(""), false},
+                 {FILTER(PREFIX(".dfc")), false},
+                 {FILTER(PREFIX(".dfc-")), true},
+                 {FILTER(PREFIX(".dfc-unique/")), true}};
+    const struct s3_lifecycle_now now = {.now_s = 9 * DAY, .day_s = DAY};
+    const struct s3_lifecycle_object object = {.key = ".dfc-unique/a"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        _cleanup_arena_ struct arena *a = arena_new(1024);
+        struct s3_lifecycle l;
+        assert_int_equal(
+            parse(a, arena_printf(a, LIFECYCLE(RULE(ON "%s" DAYS("1"))), cases[i].filter), &l),
+            S3_OK);
+        if ((s3_lifecycle_object(&l, &object, &now, NULL) != S3_LIFECYCLE_KEEP) != cases[i].expires)
+            fail_msg("row %zu", i);
+    }
+}
+
 static void uploads_are_aborted(void **unused)
 {
     (void)unused;
@@ -290,6 +313,7 @@ int main(void)
         cmocka_unit_test(any_rule_is_enough),
         cmocka_unit_test(what_the_header_says),
         cmocka_unit_test(many_rules),
+        cmocka_unit_test(internal_names_stay),
         cmocka_unit_test(uploads_are_aborted),
         cmocka_unit_test(what_is_written_is_what_was_read),
         cmocka_unit_test(documents_that_are_refused),

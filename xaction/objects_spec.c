@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster/documents/state.h"
+#include "common/internal_name.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -110,6 +111,12 @@ static int parse_which(json_t *value, enum names rule, struct objects_spec *s, s
     int given = (list != NULL) + (template != NULL) + (prefix != NULL);
     if (given > 1)
         return error_set(err, E_SPEC, "only one of 'list', 'template' and 'prefix' may be given");
+    if ((r = json_get_bool(value, "value", "internal", &s->internal, err)) != 0)
+        return r;
+    if (s->internal && prefix == NULL)
+        return error_set(err, E_SPEC, "field 'value.internal' goes with 'prefix' alone");
+    if (prefix == NULL && list == NULL && template == NULL)
+        s->internal = true; /* the whole bucket */
     if (list != NULL)
         return parse_list(list, s, err);
     if (template != NULL)
@@ -384,13 +391,13 @@ static int parse_promote(json_t *value, struct objects_spec *s, struct error *er
 
 struct row {
     const char *kind;
-    const char *fields[16]; /* all that the request may have; NULL-terminated */
+    const char *fields[20]; /* all that the request may have; NULL-terminated */
     enum names names;       /* of objects */
     /* Reads the fields of the kind's own.  NULL: it has none. */
     int (*parse)(json_t *value, struct objects_spec *s, struct error *err);
 };
 
-#define COMMON_FIELDS "list", "template", "prefix", "description", "allow_empty"
+#define COMMON_FIELDS "list", "template", "prefix", "internal", "description", "allow_empty"
 
 /* The kinds that take more … */
 static const struct row rows[] = {
@@ -456,6 +463,11 @@ const char *objects_spec_begins(const struct objects_spec *s)
     if (s->shards != NULL)
         return template_prefix(s->shards);
     return s->archive != NULL ? s->archive : s->prepend;
+}
+
+bool objects_spec_skips_internal(const struct objects_spec *s)
+{
+    return !s->internal && !name_is_internal(s->prefix);
 }
 
 uint64_t objects_spec_count(const struct objects_spec *s)

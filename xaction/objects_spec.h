@@ -15,6 +15,7 @@
  *         "node": on this one alone, "prepend", "overwrite": objects that exist, "move": files are
  *         removed
  *     all: "description", "allow_empty": a prefix, template or list may match nothing
+ *     all with a prefix: "internal": names that begin with ".dfc-" are meant, too
  *
  * Exactly one of list, template (common/template.h, with ranges that end) and prefix; a copy and a
  * prefetch without any take the whole bucket, the others do not ("prefix": "" says that it is
@@ -67,6 +68,7 @@ struct objects_spec {
     uint64_t parallel;     /* 0: as the target's parameter says */
     uint64_t rate_bytes_s; /* 0: no limit */
     char *description;
+    bool internal;    /* a prefix means internal names, too (common/internal_name.h) */
     bool allow_empty; /* the primary's business: proxy/jobs/objects_view.h */
 };
 
@@ -86,6 +88,9 @@ const char *objects_spec_begins(const struct objects_spec *s);
  */
 uint64_t objects_spec_count(const struct objects_spec *s);
 const char *objects_spec_name(const struct objects_spec *s, uint64_t i, struct buf *buf);
+
+/* Of a prefix: are internal names left out?  A copy or prefetch of a whole bucket has them. */
+bool objects_spec_skips_internal(const struct objects_spec *s);
 
 struct objects_plan {
     uint64_t input_bucket_id;

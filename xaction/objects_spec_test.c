@@ -63,6 +63,31 @@ static void test_the_three_ways(void **state)
     objects_spec_free(s);
 }
 
+static void test_internal_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind, *value;
+        bool skips;
+    } rows[] = {
+        {"delete", "{\"prefix\": \"\"}", true},
+        {"delete", "{\"prefix\": \".dfc\"}", true},
+        {"delete", "{\"prefix\": \".dfc-\"}", false},
+        {"delete", "{\"prefix\": \"\", \"internal\": true}", false},
+        {"copy", "{\"to\": \"b\", \"prefix\": \"\"}", true},
+        {"copy", "{\"to\": \"b\"}", false},
+        {"prefetch", "{}", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct objects_spec *s = accept(rows[i].kind, rows[i].value);
+        if (objects_spec_skips_internal(s) != rows[i].skips)
+            fail_msg("row %zu", i);
+        objects_spec_free(s);
+    }
+    refuse("delete", "{\"list\": [\"a\"], \"internal\": true}", E_SPEC, "value.internal");
+    refuse("delete", "{\"prefix\": \"\", \"internal\": 1}", E_JSON, "internal");
+}
+
 static void test_archive(void **state)
 {
     (void)state;
@@ -275,11 +300,17 @@ static void test_plan_round_trip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_three_ways),   cmocka_unit_test(test_an_empty_list_is_one),
-        cmocka_unit_test(test_archive),          cmocka_unit_test(test_archives_by_a_template),
-        cmocka_unit_test(test_refused_archives), cmocka_unit_test(test_unarchive),
-        cmocka_unit_test(test_promote),          cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_refusals),         cmocka_unit_test(test_prefetch_and_evict),
+        cmocka_unit_test(test_the_three_ways),
+        cmocka_unit_test(test_an_empty_list_is_one),
+        cmocka_unit_test(test_internal_names),
+        cmocka_unit_test(test_archive),
+        cmocka_unit_test(test_archives_by_a_template),
+        cmocka_unit_test(test_refused_archives),
+        cmocka_unit_test(test_unarchive),
+        cmocka_unit_test(test_promote),
+        cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_prefetch_and_evict),
         cmocka_unit_test(test_plan_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -289,8 +289,8 @@ static int rename_bucket(struct http_request *req, const struct action_body *bod
 
 static int list_objects(struct http_request *req, const struct action_body *body, struct error *err)
 {
-    static const char *const fields[] = {"prefix", "delimiter", "start_after", "token",
-                                         "limit",  "partial",   "cached",      NULL};
+    static const char *const fields[] = {"prefix",  "delimiter", "start_after", "token", "limit",
+                                         "partial", "cached",    "internal",    NULL};
     struct list_request l = LIST_REQUEST_DEFAULT(http_path_param(req, "bucket"));
     json_t *value = body->value;
     int r;
@@ -302,7 +302,8 @@ static int list_objects(struct http_request *req, const struct action_body *body
          (r = json_get_str(value, "value", "token", &l.token, err)) != 0 ||
          (r = json_get_u64(value, "value", "limit", &l.limit, err)) != 0 ||
          (r = json_get_bool(value, "value", "partial", &l.partial, err)) != 0 ||
-         (r = json_get_bool(value, "value", "cached", &l.cached, err)) != 0))
+         (r = json_get_bool(value, "value", "cached", &l.cached, err)) != 0 ||
+         (r = json_get_bool(value, "value", "internal", &l.internal, err)) != 0))
         return r;
     if ((r = guard_ask(req, RIGHT_LIST, http_path_param(req, "bucket"), l.prefix, err)) != 0)
         return r;
@@ -488,8 +489,10 @@ const struct http_route bucket_routes[] = {
          "`{\"action\": \"create\", \"value\": {props}, \"check\": false}` (also `createlb`; "
          "check: a target first asks the bucket's backend for one name); `{\"action\": "
          "\"listobjects\", \"value\": {\"prefix\", \"delimiter\", \"start_after\", "
-         "\"token\", \"limit\", \"partial\"}}`; `{\"action\": \"delete\", \"value\": {\"list\": "
-         "[name, …] or \"template\": text or \"prefix\": text, \"description\"}}`; `{\"action\": "
+         "\"token\", \"limit\", \"partial\", \"cached\", \"internal\"}}`; `{\"action\": "
+         "\"delete\", \"value\": {\"list\": "
+         "[name, …] or \"template\": text or \"prefix\": text, \"internal\": false, "
+         "\"description\"}}`; `{\"action\": "
          "\"copy\", \"value\": {the same, \"to\": bucket, \"prepend\": text}}`; "
          "`{\"action\": \"archive\", \"value\": {the same as delete, \"archive\": name, \"to\": "
          "bucket or {\"bucket\", \"template\"}, \"shard_size\": size, \"format\": \".tar\"|…, "

@@ -16,6 +16,7 @@
 #include "cluster/placement/owners.h"
 #include "cluster/placement/quorum.h"
 #include "common/clock.h"
+#include "common/internal_name.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/utf8.h"
@@ -64,6 +65,7 @@ struct listing {
     char *prefix;
     char *delimiter;
     bool partial;
+    bool skips_internal;
     uint64_t bucket_id;
     char version[48]; /* "dfcb=…&dfcv=…" */
     size_t asking;    /* calls under way */
@@ -184,6 +186,7 @@ static void put_page_url(struct buf *url, const struct source *s, const struct l
     put_parameter(url, "start_after", q->position.after);
     put_parameter(url, "from", q->position.from);
     put_parameter(url, "tombstones", l->tombstones ? "true" : "");
+    put_parameter(url, "skip_internal", l->skips_internal ? "true" : "");
 }
 
 static void listing_step(void *arg);
@@ -361,6 +364,7 @@ static struct listing *listing_new(struct proxy *p, const struct cluster_state *
     l->prefix = xstrdup(r->prefix);
     l->delimiter = xstrdup(r->delimiter);
     l->partial = r->partial;
+    l->skips_internal = !r->internal && !name_is_internal(r->prefix);
     l->bucket_id = b->id;
     l->begun_ms = clock_ms();
     l->placed = s->smap.placed;

@@ -13,9 +13,10 @@ struct list_request {
     const char *start_after; /* "" from the start */
     const char *token;       /* of an earlier page, or NULL */
     uint64_t limit;
-    bool partial; /* go on without targets that cannot be asked */
-    bool cached;  /* of a bucket with a backend: what is here, alone */
-    bool members; /* of archives are shown, too: heeded by list_archives_start() */
+    bool partial;  /* go on without targets that cannot be asked */
+    bool cached;   /* of a bucket with a backend: what is here, alone */
+    bool internal; /* also names that begin with ".dfc-", as with a prefix that begins so */
+    bool members;  /* of archives are shown, too: heeded by list_archives_start() */
     /* NULL: the page or the error is the reply.  Else it gets one of both, once, in a loop's thread
      * or the caller's. */
     void (*done)(void *arg, const struct error *err, const struct buf *page);

@@ -17,6 +17,7 @@ static int parse_query(const struct http_request *req, struct list_request *r, s
     const char *limit = http_query(req, "limit");
     const char *partial = http_query(req, "partial");
     const char *cached = http_query(req, "cached");
+    const char *internal = http_query(req, "internal");
     const char *archives = http_query(req, "archives");
     int code = 0;
     query_text(req, "prefix", &r->prefix);
@@ -29,6 +30,8 @@ static int parse_query(const struct http_request *req, struct list_request *r, s
         error_wrap(err, "parameter 'partial'");
     else if (cached != NULL && (code = parse_bool(cached, &r->cached, err)) != 0)
         error_wrap(err, "parameter 'cached'");
+    else if (internal != NULL && (code = parse_bool(internal, &r->internal, err)) != 0)
+        error_wrap(err, "parameter 'internal'");
     else if (archives != NULL && (code = parse_bool(archives, &r->members, err)) != 0)
         error_wrap(err, "parameter 'archives'");
     return code;
@@ -61,6 +64,8 @@ const struct http_route list_routes[] = {
                          {"limit", "1 to 10000 (default 1000)"},
                          {"partial", "true: without targets that cannot be asked"},
                          {"cached", "true: only stored objects of a bucket with a backend"},
+                         {"internal", "true: also names that begin with `.dfc-`, which only a "
+                                      "prefix that begins so shows otherwise"},
                          {"archives", "true: also the plain files in archives, each as "
                                       "ARCHIVE/MEMBER behind its archive; needs the right `read`"}),
      .body = "",

@@ -1,6 +1,7 @@
 #include "proxy/s3/bucket_delete.h"
 
 #include "common/clock.h"
+#include "common/internal_name.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "proxy/list/list.h"
@@ -69,6 +70,12 @@ static int read_page(struct deletion *d, const struct buf *text, const char **ne
     if (code != 0)
         return code;
     *next = arena_strdup(http_arena(d->req), *next);
+    const char *name = json_string_value(json_object_get(json_array_get(entries, 0), "name"));
+    if (name != NULL && name_is_internal(name))
+        return error_set(err, E_BUCKET_NOT_EMPTY,
+                         "bucket '%.80s' has objects whose names begin with '.dfc-'; list and "
+                         "delete them with this prefix",
+                         d->bucket);
     if (json_array_size(entries) > 0)
         return error_set(err, E_BUCKET_NOT_EMPTY, "bucket '%.80s' has objects", d->bucket);
     if (**next != '\0' && clock_ms() > d->until_ms)
@@ -99,6 +106,7 @@ static void look_for_names(struct deletion *d, const char *token)
     struct list_request r = LIST_REQUEST_DEFAULT(d->bucket);
     r.token = token;
     r.limit = 1;
+    r.internal = true;
     r.done = listed;
     r.arg = d;
     list_start(d->req, &r);

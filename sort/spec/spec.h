@@ -39,6 +39,7 @@ struct sort_spec {
     size_t input_name_count;
     char *input_prefix;    /* with SORT_INPUT_PREFIX: objects that begin with it
                               and end with the extension, in the order of names */
+    bool input_internal;   /* … also those that begin with ".dfc-", whatever the prefix */
     char *input_extension; /* ".tar" */
     char *output_extension;
     const struct shard_format_ops *input_shards; /* what those extensions say */

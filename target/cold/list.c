@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cluster/documents/job.h"
+#include "common/internal_name.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/parse.h"
@@ -66,12 +67,18 @@ static const char *last_of(const struct backend_page *page)
 }
 
 /* What is not behind `after` was on an earlier page. */
-static void put_page(struct buf *out, const struct backend_page *page, const char *after)
+static bool is_put(const struct cold_list_ask *ask, const char *name)
+{
+    return strcmp(name, ask->start_after) > 0 && !(ask->skips_internal && name_is_internal(name));
+}
+
+static void put_page(struct buf *out, const struct backend_page *page,
+                     const struct cold_list_ask *ask)
 {
     size_t put = 0;
     buf_puts(out, "{\"entries\":[");
     for (size_t i = 0; i < page->entry_count; i++) {
-        if (strcmp(page->entries[i].name, after) <= 0)
+        if (!is_put(ask, page->entries[i].name))
             continue;
         buf_puts(out, put++ > 0 ? "," : "");
         put_entry(out, &page->entries[i]);
@@ -79,7 +86,7 @@ static void put_page(struct buf *out, const struct backend_page *page, const cha
     buf_puts(out, "],\"prefixes\":[");
     put = 0;
     for (size_t i = 0; i < page->prefix_count; i++) {
-        if (strcmp(page->prefixes[i], after) <= 0)
+        if (!is_put(ask, page->prefixes[i]))
             continue;
         put_text(out, put++ > 0 ? "," : "", page->prefixes[i]);
     }
@@ -135,7 +142,7 @@ static int read_text(struct target *t, const struct cold_list_ask *ask, struct b
     struct backend_page page = {.arena = a};
     int code = ask_page(t, ask, &page, err);
     if (code == 0)
-        put_page(out, &page, ask->start_after);
+        put_page(out, &page, ask);
     return code;
 }
 
@@ -150,8 +157,8 @@ static struct list_reading *ask_pages(struct target *t, const struct cold_list_a
                                       struct list_asker *asker)
 {
     _cleanup_buf_ struct buf key = BUF_INIT;
-    buf_printf(&key, "%llu %llu %zu ", (unsigned long long)ask->attempt,
-               (unsigned long long)ask->bucket_id, ask->limit);
+    buf_printf(&key, "%llu %llu %zu %d ", (unsigned long long)ask->attempt,
+               (unsigned long long)ask->bucket_id, ask->limit, ask->skips_internal);
     put_key(&key, ask->backend);
     put_key(&key, ask->prefix);
     put_key(&key, ask->delimiter);
@@ -297,6 +304,9 @@ static int parse_list(struct cold_list *l, struct error *err)
         code = number_query(l->req, "attempt", &l->ask.attempt, err);
     if (code == 0)
         code = number_query(l->req, "max_age_ms", &l->ask.max_age_ms, err);
+    const char *skips = http_query(l->req, "skip_internal");
+    if (code == 0 && skips != NULL && parse_bool(skips, &l->ask.skips_internal, err) != 0)
+        code = error_recode(err, E_INVALID, "parameter 'skip_internal'");
     l->ask.limit = limit;
     return code;
 }
@@ -364,6 +374,7 @@ const struct http_route cold_list_routes[] = {
                               {"limit", "1 to 10000 (default 1000)"},
                               {"from", "that of the page before"},
                               {"dfcv", "the sender's state version"},
+                              {"skip_internal", "true: without names that begin with `.dfc-`"},
                               {"job", "id: pages are kept for its other targets until it ends"},
                               {"attempt", "of the job, from 0"},
                               {"max_age_ms", "of those pages none that is older (0: of any age)"}),

@@ -2,6 +2,7 @@
  * this target reads for itself and others (cold/pages.h). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct cold_list_ask {
     uint64_t bucket_id;
     const char *backend;                                 /* the bucket's, its URL */
     const char *prefix, *delimiter, *start_after, *from; /* "" for none */
+    bool skips_internal;                                 /* names are left out that … */
     size_t limit;
     const char *job;  /* NULL, or one whose targets all ask for the same pages (list_pages.h) … */
     uint64_t attempt; /* … and which of its attempts */

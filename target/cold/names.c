@@ -58,6 +58,7 @@ static int turn_page(struct merge *m, struct error *err)
                                          .prefix = m->n->prefix,
                                          .delimiter = "",
                                          .start_after = after,
+                                         .skips_internal = m->n->skips_internal,
                                          .limit = PAGE};
     if (m->has_page)
         list_page_done(&m->page);
@@ -144,6 +145,7 @@ int cold_names_each(const struct cold_names *n,
     struct cold_pages pages = {.target = n->target,
                                .bucket_id = n->bucket_id,
                                .prefix = n->prefix,
+                               .skips_internal = n->skips_internal,
                                .job = n->job,
                                .stop = n->stop,
                                .merged = !n->backend_only};

@@ -18,6 +18,7 @@ struct cold_names {
     struct target *target;
     uint64_t bucket_id;
     const char *prefix;
+    bool skips_internal;
     const struct job *job; /* whose targets share what one has read of the backend (cold/pages.h) */
     bool backend_only;     /* leave out what is only here */
     bool (*is_ours)(void *ctx, const char *name); /* of what the backend has */

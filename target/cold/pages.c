@@ -43,6 +43,7 @@ static int make_ask(const struct cold_pages *p, const struct cluster_state *s, c
                                   .delimiter = "",
                                   .start_after = after,
                                   .from = "",
+                                  .skips_internal = p->skips_internal,
                                   .limit = PAGE,
                                   .job = p->job->id,
                                   .attempt = p->job->attempt,
@@ -66,6 +67,7 @@ static void make_url(struct buf *url, const struct cluster_state *s, const struc
     put_text_query(url, "job", ask->job);
     put_text_query(url, "prefix", ask->prefix);
     put_text_query(url, "start_after", ask->start_after);
+    put_text_query(url, "skip_internal", ask->skips_internal ? "true" : "false");
 }
 
 /* --- who answers ------------------------------------------------------------------------------ */

@@ -27,6 +27,7 @@ struct cold_pages {
     struct target *target;
     uint64_t bucket_id;
     const char *prefix;
+    bool skips_internal;
     const struct job *job;
     const atomic_bool *stop; /* ends it with E_ABORTED */
     /* The list is merged with what is here: what was here alone when the page was read, and has

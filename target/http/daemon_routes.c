@@ -191,12 +191,13 @@ static json_t *summary_json(struct target *t, const struct summary *sum)
         json_t *names = json_array();
         size_t lost = unrecoverable_of_bucket(t->unrecoverable, row->bucket_id, names);
         json_array_append_new(
-            list,
-            json_pack("{ss sI sI sI sI sI sI sI so so*}", "name", b->name, "id",
-                      (json_int_t)row->bucket_id, "objects", (json_int_t)row->objects, "bytes",
-                      (json_int_t)row->bytes, "slices", (json_int_t)row->slices, "sliced",
-                      (json_int_t)row->sliced, "pending", (json_int_t)row->pending, "lost",
-                      (json_int_t)lost, "lost_names", names, "quota_used", quota_used_json(t, b)));
+            list, json_pack("{ss sI sI sI sI sI sI sI sI sI so so*}", "name", b->name, "id",
+                            (json_int_t)row->bucket_id, "objects", (json_int_t)row->objects,
+                            "bytes", (json_int_t)row->bytes, "internal", (json_int_t)row->internal,
+                            "internal_bytes", (json_int_t)row->internal_bytes, "slices",
+                            (json_int_t)row->slices, "sliced", (json_int_t)row->sliced, "pending",
+                            (json_int_t)row->pending, "lost", (json_int_t)lost, "lost_names", names,
+                            "quota_used", quota_used_json(t, b)));
     }
     char mark[17];
     snprintf(mark, sizeof mark, "%016" PRIx64, sum->pending_mark);

@@ -61,6 +61,9 @@ static int parse_list(struct http_request *req, struct list_request *out, struct
     const char *tombstones = http_query(req, "tombstones");
     if (tombstones != NULL && parse_bool(tombstones, &out->tombstones, err) != 0)
         return error_recode(err, E_INVALID, "parameter 'tombstones'");
+    const char *skips = http_query(req, "skip_internal");
+    if (skips != NULL && parse_bool(skips, &out->skips_internal, err) != 0)
+        return error_recode(err, E_INVALID, "parameter 'skip_internal'");
     return parse_limit(req, &out->limit, err);
 }
 
@@ -251,7 +254,8 @@ const struct http_route list_routes[] = {
                               {"limit", "1 to 10000 (default 1000)"},
                               {"from", "that of the page before"},
                               {"dfcv", "the sender's state version"},
-                              {"tombstones", "true: they are entries with `deleted`, too"}),
+                              {"tombstones", "true: they are entries with `deleted`, too"},
+                              {"skip_internal", "true: without names that begin with `.dfc-`"}),
      .body = "",
      .reply =
          "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", \"md5\" where it is "

@@ -90,6 +90,7 @@ static int each_with_prefix(const struct job_names *n, job_names_fn *fn, void *c
                                              .prefix = n->spec->prefix,
                                              .delimiter = "",
                                              .start_after = after,
+                                             .skips_internal = objects_spec_skips_internal(n->spec),
                                              .limit = JOB_NAMES_BATCH};
         code = list_page(n->store, &request, &page, err);
         if (code != 0)

@@ -27,6 +27,7 @@ static int take_inputs(const struct objects_spec *o, struct sort_spec *s, struct
     }
     s->input_kind = SORT_INPUT_PREFIX;
     s->input_prefix = xstrdup(o->prefix);
+    s->input_internal = o->internal;
     return 0;
 }
 

@@ -491,7 +491,7 @@ static int host_run(void *self, struct error *err)
     const struct name_template *names = h->part.spec->output_template;
     if (names != NULL && !h->makes_one) /* those of a key map are looked at when they are known */
         code = sort_pins_each_page(&h->pins, h->part.plan->output_bucket_id, template_prefix(names),
-                                   refuse_existing_outputs, h, err);
+                                   false, refuse_existing_outputs, h, err);
     if (code == 0)
         code = sort_task_run(h->task, err);
     h->ended_ms = clock_ms();

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "common/arena.h"
+#include "common/internal_name.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -252,6 +253,11 @@ static int add_page(void *ctx, const struct list_page *page, struct error *err)
     return code;
 }
 
+static bool leaves_internal(const struct sort_spec *s)
+{
+    return !s->input_internal && !name_is_internal(s->input_prefix);
+}
+
 /* Of a bucket with a backend: what that lists, too. */
 static int add_prefix(struct batch *b, struct error *err)
 {
@@ -259,6 +265,7 @@ static int add_prefix(struct batch *b, struct error *err)
     const struct cold_names names = {.target = p->part->target,
                                      .bucket_id = p->part->plan->input_bucket_id,
                                      .prefix = p->part->spec->input_prefix,
+                                     .skips_internal = leaves_internal(p->part->spec),
                                      .job = p->part->job,
                                      .is_ours = is_meant,
                                      .ctx = b,
@@ -267,10 +274,11 @@ static int add_prefix(struct batch *b, struct error *err)
     if (cold_names_can(p->part->target, p->part->plan->input_bucket_id))
         return cold_names_each(&names, add_names, b, err);
     return sort_pins_each_page(p, p->part->plan->input_bucket_id, p->part->spec->input_prefix,
-                               add_page, b, err);
+                               leaves_internal(p->part->spec), add_page, b, err);
 }
 
 int sort_pins_each_page(const struct sort_pins *p, uint64_t bucket_id, const char *prefix,
+                        bool skips_internal,
                         int (*fn)(void *ctx, const struct list_page *page, struct error *err),
                         void *ctx, struct error *err)
 {
@@ -285,6 +293,7 @@ int sort_pins_each_page(const struct sort_pins *p, uint64_t bucket_id, const cha
                                              .prefix = prefix,
                                              .delimiter = "",
                                              .start_after = after,
+                                             .skips_internal = skips_internal,
                                              .limit = LIST_PAGE};
         code = list_page(p->part->target->store, &request, &page, err);
         if (code != 0)

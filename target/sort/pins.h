@@ -42,7 +42,9 @@ int sort_pins_make(struct sort_pins *p, sort_shard_fn *each, void *arg, struct s
                    struct error *err);
 int sort_pins_open(const struct sort_pins *p, const char *shard, int *fd, struct error *err);
 
-/* Calls fn for page after page of this target's names in a bucket; E_ABORTED once stopped. */
+/* Calls fn for page after page of this target's names in a bucket, with or without internal ones
+ * (common/internal_name.h); E_ABORTED once stopped. */
 int sort_pins_each_page(const struct sort_pins *p, uint64_t bucket_id, const char *prefix,
+                        bool skips_internal,
                         int (*fn)(void *ctx, const struct list_page *page, struct error *err),
                         void *ctx, struct error *err);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "common/internal_name.h"
 #include "common/mem.h"
 #include "target/disk/index_merge.h"
 
@@ -114,6 +115,8 @@ static int take_least(struct lister *l, const struct index_cursor *least, bool *
 {
     const struct index_record *rec = index_cursor_record(least);
     const char *name = index_cursor_name(least);
+    if (l->req->skips_internal && name_is_internal(name))
+        return jump_behind(l, INTERNAL_PREFIX, err);
     const char *prefix = common_prefix(l, name);
     if (hidden(l, name, rec, prefix))
         return pass(l, name, full, err);

@@ -32,7 +32,8 @@ struct list_request {
     const char *from;        /* NULL, or `from` of the page before */
     size_t limit;            /* entries and prefixes together, 1..LIST_LIMIT_MAX */
     bool tombstones;         /* are entries, too; but not behind the delimiter … */
-    bool pending; /* … and so are those that the backend does not know of yet (back.h) */
+    bool pending;        /* … and so are those that the backend does not know of yet (back.h) */
+    bool skips_internal; /* over internal names (common/internal_name.h), by one seek */
     bool (*shows)(void *ctx,
                   const char *name); /* NULL: all; names for which it says no are hidden */
     void *ctx;

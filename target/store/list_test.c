@@ -18,6 +18,7 @@ static bool shows(void *ctx, const char *name)
 static const char *not_ours;
 
 /* A page as "a b* c> next": entries, prefixes with a star, what comes next. */
+static bool skips_internal;
 static char *page_text(const char *prefix, const char *delimiter, const char *after, size_t limit)
 {
     struct list_request req = {.bucket_id = BUCKET,
@@ -25,6 +26,7 @@ static char *page_text(const char *prefix, const char *delimiter, const char *af
                                .delimiter = delimiter,
                                .start_after = after,
                                .limit = limit,
+                               .skips_internal = skips_internal,
                                .shows = not_ours != NULL ? shows : NULL,
                                .ctx = (void *)not_ours};
     struct list_page page;
@@ -87,6 +89,40 @@ static void test_what_is_not_ours_is_not_listed(void **state)
     assert_page("", "/", "", 100, "a/* b/* c ");
     not_ours = NULL;
     assert_page("", "/", "", 100, "a/* b/* c d ");
+}
+
+/* The seek over them costs the same, however many there are. */
+static void test_internal_names_are_passed_over_by_one_seek(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"-a", ".", ".dfc", ".dfc-", ".dfc-plog/1", ".dfc.", "a"};
+    put_names(names, sizeof names / sizeof *names);
+    for (int i = 0; i < 500; i++) {
+        char name[32];
+        snprintf(name, sizeof name, ".dfc-unique/%03d", i);
+        put_text(name, "x");
+    }
+    skips_internal = true;
+    assert_page("", "", "", 100, "-a . .dfc .dfc. a ");
+    assert_page("", "", "", 3, "-a . .dfc > .dfc");
+    assert_page("", "", ".dfc", 3, ".dfc. a ");
+    assert_page("", "", ".dfc-unique/400", 3, ".dfc. a ");
+    assert_page(".d", "", "", 3, ".dfc .dfc. ");
+    assert_page("", "/", "", 100, "-a . .dfc .dfc. a ");
+    assert_page("", "-", "", 100, "-* . .dfc .dfc. a ");
+    const struct list_request req = {.bucket_id = BUCKET,
+                                     .prefix = "",
+                                     .delimiter = "",
+                                     .start_after = "",
+                                     .limit = 100,
+                                     .skips_internal = true};
+    struct list_page page;
+    assert_int_equal(list_page(fx.store, &req, &page, NULL), 0);
+    assert_true(page.visited < 50);
+    list_page_done(&page);
+    skips_internal = false;
+    assert_page("", "/", "", 100, "-a . .dfc .dfc- .dfc-plog/* .dfc-unique/* .dfc. a ");
+    assert_page(".dfc-p", "", "", 100, ".dfc-plog/1 ");
 }
 
 static void test_what_is_not_there_is_not_listed(void **state)
@@ -328,6 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         store_test(test_prefix_delimiter_and_start),
+        store_test(test_internal_names_are_passed_over_by_one_seek),
         store_test(test_what_is_not_there_is_not_listed),
         store_test(test_what_is_not_ours_is_not_listed),
         store_test(test_other_buckets_are_not_listed),

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/internal_name.h"
 #include "common/mem.h"
 #include "target/format/ec_manifest.h"
 #include "target/index/walk.h"
@@ -38,6 +39,9 @@ static enum index_answer count(void *ctx, const char *name, const struct index_r
         row->slices++;
     else
         row->objects++;
+    bool internal = name_is_internal(name);
+    row->internal += internal;
+    row->internal_bytes += internal && !rec->sliced ? rec->size : 0;
     if (!rec->sliced)
         row->bytes += rec->size;
     else if (p->env != NULL && p->env->acts(p->env->ctx, p->bucket_id, name))

@@ -12,7 +12,8 @@
 
 struct summary_row {
     uint64_t bucket_id, objects, bytes;
-    uint64_t slices; /* here */
+    uint64_t internal, internal_bytes; /* of these, with an internal name; their slices excepted */
+    uint64_t slices;                   /* here */
     uint64_t
         sliced; /* objects in slices for which this target acts: all targets' are all there are */
     uint64_t

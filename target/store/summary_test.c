@@ -32,12 +32,17 @@ static void test_objects_are_counted_and_tombstones_are_not(void **state)
     put_text("b", "22");
     put_text("b", "4444");
     put_text("c", "gone");
+    put_text(".dfc-gone", "gone");
+    put_text(".dfc-unique/1", "333");
     assert_int_equal(delete_name("c"), 0);
+    assert_int_equal(delete_name(".dfc-gone"), 0);
     s = made();
     assert_int_equal(s.count, 1);
     assert_int_equal(s.rows[0].bucket_id, BUCKET);
-    assert_int_equal(s.rows[0].objects, 2);
-    assert_int_equal(s.rows[0].bytes, 5);
+    assert_int_equal(s.rows[0].objects, 3);
+    assert_int_equal(s.rows[0].bytes, 5 + 3);
+    assert_int_equal(s.rows[0].internal, 1);
+    assert_int_equal(s.rows[0].internal_bytes, 3);
     summary_done(&s);
 }
 

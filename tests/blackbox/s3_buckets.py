@@ -54,6 +54,23 @@ def test_a_bucket_is_made_seen_and_deleted_at_every_node(c):
         equal(s3.call("HEAD", "/" + name).status, 404, "HEAD of what was deleted")
 
 
+def test_internal_names_are_not_listed_and_keep_their_bucket(c):
+    s3 = root_at(c, "p1")
+    s3.call("PUT", "/inner").expect(200)
+    for name in ("a", ".dfc-unique/1", ".dfc-unique/2"):
+        s3.call("PUT", "/inner/" + name, name.encode()).expect(200)
+    for pairs, names in (((), ["a"]), ((("list-type", "2"),), ["a"]), ((("prefix", ".d"),), []),
+                         ((("prefix", ".dfc-unique/2"),), [".dfc-unique/2"])):
+        equal(keys_of(document(s3.call("GET", "/inner", pairs=pairs))), names, f"list {pairs}")
+    folded = document(s3.call("GET", "/inner", pairs=(("delimiter", "/"),)))
+    equal((keys_of(folded), prefixes_of(folded)), (["a"], []), "folded list")
+    s3.call("DELETE", "/inner/a").expect(204)
+    refused(s3.call("DELETE", "/inner"), 409, "BucketNotEmpty")
+    for number in "12":
+        s3.call("DELETE", "/inner/.dfc-unique/" + number).expect(204)
+    s3.call("DELETE", "/inner").expect(204)
+
+
 def test_names_of_buckets(c):
     s3 = root_at(c, "p1")
     for name in ("ab", "Big", "a_b", "10.0.0.1", "a..b", "xn--a", "-ab", "a" * 64):

@@ -117,13 +117,14 @@ int collect(struct dfc_client *c, const struct collect_options *o, struct collec
             struct dfc_error *err)
 {
     struct references refs = {0};
+    const struct dfc_list_options all = {.internal = true};
     const struct dfc_entry *entry;
     struct dfc_list *list = NULL;
     *r = (struct collect_result){0};
     int rc = take_all(c, &refs, r, err);
     if (rc == DFC_OK) {
         references_unite(&refs);
-        rc = dfc_list_open(c, o->bucket, NULL, &list, err);
+        rc = dfc_list_open(c, o->bucket, &all, &list, err);
     }
     if (rc == DFC_OK) {
         while ((rc = dfc_list_next(list, &entry, err)) > 0) {

@@ -109,7 +109,7 @@ static int copy_below(struct ctl *ctl, const struct args *args, const struct obj
 /* A job's flags, of a copy that is none. */
 static int refuse_flags(struct ctl *ctl, const struct args *args)
 {
-    static const enum flag_id of_jobs[] = {F_template, F_prefix,      F_list,
+    static const enum flag_id of_jobs[] = {F_template, F_prefix,      F_internal, F_list,
                                            F_prepend,  F_description, F_timeout};
     for (size_t i = 0; i < sizeof of_jobs / sizeof *of_jobs; i++) {
         if (args->given[of_jobs[i]])

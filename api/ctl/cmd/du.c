@@ -94,6 +94,7 @@ static int count_named(struct usage *u, const struct object_name *n, struct fold
         .prefix = prefix,
         .partial = u->args->given[F_partial],
         .cached = u->args->given[F_cached],
+        .internal = u->args->given[F_internal],
     };
     struct folder_sums sums = {
         .base = (size_t)(name_base(prefix) - prefix),

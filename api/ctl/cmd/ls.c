@@ -163,6 +163,7 @@ int object_ls(struct ctl *ctl, const struct args *args)
         .start_after = args->text[F_start_after],
         .partial = args->given[F_partial],
         .cached = args->given[F_cached],
+        .internal = args->given[F_internal],
     };
     if (glob == NULL && args->given[F_limit] && args->number[F_limit] > 0 &&
         args->number[F_limit] < 1000)

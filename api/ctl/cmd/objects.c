@@ -83,6 +83,8 @@ static int put_flags(json_t *value, const struct args *args, struct error *err)
     }
     if (args->given[F_allow_empty])
         json_object_set_new(value, "allow_empty", json_true());
+    if (args->given[F_internal])
+        json_object_set_new(value, "internal", json_true());
     if (code == 0 && args->given[F_list])
         code = put_list(value, args->text[F_list], err);
     return code;

@@ -16,6 +16,7 @@ struct removal {
     struct tally *tally;
     struct progress *bar;
     struct workers *workers;
+    bool internal; /* also names that lists leave out */
 };
 
 static void give(struct removal *r, const char *bucket, const char *key)
@@ -51,7 +52,7 @@ static void give_below(struct removal *r, const struct object_name *below, bool 
     struct dfc_error err;
     struct dfc_list *list;
     const struct dfc_entry *entry;
-    const struct dfc_list_options options = {.prefix = below->key};
+    const struct dfc_list_options options = {.prefix = below->key, .internal = r->internal};
     int rc = dfc_list_open(r->ctl->client, below->bucket, &options, &list, &err);
     if (rc == DFC_OK) {
         for (; !interrupted() && (rc = dfc_list_next(list, &entry, &err)) > 0; given++)
@@ -138,7 +139,8 @@ static int confirm_words(struct ctl *ctl, const struct args *args, const struct 
 
 static int remove_all(struct ctl *ctl, const struct args *args, const struct object_name *names)
 {
-    struct removal r = {.ctl = ctl, .bar = progress_new(ctl, "rm")};
+    struct removal r = {
+        .ctl = ctl, .bar = progress_new(ctl, "rm"), .internal = args->given[F_internal]};
     r.tally = tally_new(ctl, "rm", r.bar);
     r.workers = workers_start(parallel_of(args), item_run, &r);
     for (size_t i = 0; i < args->word_count; i++) {

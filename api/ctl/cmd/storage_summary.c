@@ -36,10 +36,10 @@ static void add_row(struct ctl *ctl, struct table *t, const char *bucket, const 
     table_cell(t, protection);
 }
 
-/* {"bucket": {"objects", "bytes", "slices", "sliced", "slices_wanted", "lost", "lost_names",
- * "targets": {…}, "quota_used": {"objects", "bytes"}, "quota_objects", "quota_bytes", "protection",
- * "why", "missing": [target, …]}}, and who could not be asked.  The three about a quota are there
- * only for a bucket that has one. */
+/* {"bucket": {"objects", "bytes", "internal", "internal_bytes", "slices", "sliced",
+ * "slices_wanted", "lost", "lost_names", "targets": {…}, "quota_used": {"objects", "bytes"},
+ * "quota_objects", "quota_bytes", "protection", "why", "missing": [target, …]}}, and who could not
+ * be asked.  The three about a quota are there only for a bucket that has one. */
 struct summary {
     json_t *all;
     json_t *missing;
@@ -54,8 +54,9 @@ static json_t *sum_of(json_t *all, const char *bucket)
 {
     json_t *sum = json_object_get(all, bucket);
     if (sum == NULL) {
-        sum = json_pack("{s:i, s:i, s:i, s:i, s:i, s:[], s:{}}", "objects", 0, "bytes", 0, "slices",
-                        0, "sliced", 0, "lost", 0, "lost_names", "targets");
+        sum = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:[], s:{}}", "objects", 0, "bytes", 0,
+                        "internal", 0, "internal_bytes", 0, "slices", 0, "sliced", 0, "lost", 0,
+                        "lost_names", "targets");
         json_object_set_new(all, bucket, sum);
     }
     return sum;
@@ -96,6 +97,8 @@ static void add_target(void *ctx, const char *target, json_t *doc)
         json_t *sum = sum_of(a->all, name);
         add_to(sum, "objects", b);
         add_to(sum, "bytes", b);
+        add_to(sum, "internal", b);
+        add_to(sum, "internal_bytes", b);
         add_to(sum, "slices", b);
         add_to(sum, "sliced", b);
         add_to(sum, "lost", b);
@@ -185,6 +188,19 @@ static void say_lost(const struct ctl *ctl, const char *bucket, json_t *row)
         ctl_remark(ctl, "  %s", json_string_value(name));
 }
 
+/* What a list of the bucket does not show. */
+static void say_internal(struct ctl *ctl, const char *bucket, json_t *row)
+{
+    char size[24];
+    if (int_at(row, "internal") == 0)
+        return;
+    ctl_remark(ctl,
+               "%s: %lld of these objects, %s, have names that begin with .dfc-: 'dfcctl ls "
+               "--internal %s' lists them",
+               bucket, int_at(row, "internal"),
+               ctl_size(ctl, (uint64_t)int_at(row, "internal_bytes"), size), bucket);
+}
+
 static void say_quota(struct ctl *ctl, const char *bucket, json_t *row)
 {
     json_t *used = json_object_get(row, "quota_used");
@@ -211,6 +227,7 @@ static void print_sums(struct ctl *ctl, struct table *t, json_t *all)
             ctl_remark(ctl, "%s: %s", bucket, text_at(row, "why"));
         say_lacking(ctl, bucket, row);
         say_lost(ctl, bucket, row);
+        say_internal(ctl, bucket, row);
         say_quota(ctl, bucket, row);
     }
 }
