@@ -10,10 +10,14 @@ static uint64_t retry_pause(const struct retry_policy *p, unsigned failures, uin
     return backoff_jitter(backoff_ms(&rule, failures), random);
 }
 
-/* The server's wish is a minimum; a little is added for the same reason. */
-static uint64_t retry_wish(const struct retry_question *q)
+/* The server's wish is a minimum; a little is added for the same reason.  Where the server goes on
+ * asking for a short time, the pauses grow as without a wish. */
+static uint64_t retry_wait(const struct retry_policy *p, unsigned failures,
+                           const struct retry_question *q)
 {
-    return q->retry_after_ms + q->random % (q->retry_after_ms / 4 + 1);
+    uint64_t wish = q->retry_after_ms + q->random % (q->retry_after_ms / 4 + 1);
+    uint64_t pause = retry_pause(p, failures, q->random);
+    return wish > pause ? wish : pause;
 }
 
 static bool retry_allowed(const struct retry_question *q)
@@ -43,7 +47,7 @@ bool retry_next(const struct retry_policy *p, struct retry_state *s, const struc
     }
     if (s->failures >= p->attempts)
         return false;
-    *wait_ms = q->retry_after_ms > 0 ? retry_wish(q) : retry_pause(p, s->failures, q->random);
+    *wait_ms = retry_wait(p, s->failures, q);
     return q->now_ms - s->since_ms + *wait_ms <= p->budget_ms;
 }
 

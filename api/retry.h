@@ -27,7 +27,7 @@ struct retry_question {
     enum retry_outcome outcome;
     bool twice_is_harmless;  /* doing it twice is the same as doing it once */
     bool other_endpoint;     /* an endpoint not yet tried in this round stands ready */
-    uint64_t retry_after_ms; /* what the server asked for; 0: nothing */
+    uint64_t retry_after_ms; /* what the server asked for, at least; 0: nothing */
     uint64_t now_ms;
     uint64_t random; /* any 64 random bits */
 };

@@ -78,6 +78,20 @@ static void the_server_may_ask_for_time(void **state)
     }
 }
 
+/* Nodes ask for a second whatever is wrong: the pauses grow nevertheless. */
+static void a_server_that_asks_for_little_time_gets_more(void **state)
+{
+    (void)state;
+    const struct retry_question q = {.outcome = RETRY_REFUSED, .retry_after_ms = 110};
+    static const uint64_t wanted[] = {110, 200, 400, 800, 0};
+    struct retry_state s = {0};
+    uint64_t wait;
+    for (unsigned i = 0; wanted[i] > 0; i++) {
+        assert_true(ask(&s, q, &wait));
+        assert_in_range(wait, wanted[i], wanted[i] + wanted[i] / 4);
+    }
+}
+
 static void attempts_are_bounded(void **state)
 {
     (void)state;
@@ -149,6 +163,7 @@ int main(void)
         cmocka_unit_test(pauses_grow_to_a_cap),
         cmocka_unit_test(pauses_differ),
         cmocka_unit_test(the_server_may_ask_for_time),
+        cmocka_unit_test(a_server_that_asks_for_little_time_gets_more),
         cmocka_unit_test(attempts_are_bounded),
         cmocka_unit_test(time_is_bounded),
         cmocka_unit_test(a_round_of_endpoints_is_one_attempt),

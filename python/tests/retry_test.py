@@ -37,6 +37,19 @@ class RetryTest(unittest.TestCase):
         self.assertAlmostEqual(ask(Retry(POLICY, 0.0), retry_after=3.0, chance=0.0), 3.0)
         self.assertAlmostEqual(ask(Retry(POLICY, 0.0), retry_after=3.0, chance=1.0), 3.75)
 
+    def test_a_server_that_asks_for_little_time_gets_more(self):
+        """Nodes ask for a second whatever is wrong: the pauses grow nevertheless."""
+        retry = Retry(POLICY, 0.0)
+        self.assertEqual([round(ask(retry, retry_after=0.11), 3) for _ in range(4)], [0.11, 0.11, 0.2, 0.4])
+
+    def test_a_call_goes_on_for_half_a_minute(self):
+        for chance in (0.0, 0.5, 1.0):
+            for asked in (0.0, 1.0):
+                retry, now = Retry(Policy(), 0.0), 0.0
+                while (pause := ask(retry, now=now, chance=chance, retry_after=asked)) is not None:
+                    now += pause
+                self.assertTrue(30 <= now <= 60, (chance, asked, now))
+
     def test_attempts_are_bounded(self):
         retry = Retry(POLICY, 0.0)
         for _ in range(POLICY.attempts - 1):

@@ -19,7 +19,8 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Policy:
-    attempts: int = 12  #: tries in all: half a minute, so that a training outlives a killed target
+    #: Tries in all: their pauses take 30 s at least, so that a training outlives a killed target.
+    attempts: int = 18
     budget: float = 60.0  #: no try begins later than this after the last progress
     base: float = 0.1  #: the first pause is up to this; each further one up to twice as long
     cap: float = 5.0
@@ -32,7 +33,7 @@ class Question:
     chance: float  #: random, from 0 to 1
     twice_is_harmless: bool = False
     other_endpoint: bool = False  #: one that was not tried in this round
-    retry_after: float = 0.0  #: what the server asked for; 0: nothing
+    retry_after: float = 0.0  #: what the server asked for, at least; 0: nothing
 
 
 def outcome_of(status: int, code: str) -> Outcome:
@@ -74,7 +75,6 @@ class Retry:
         return wait if q.now - self._since + wait <= self._policy.budget else None
 
     def _pause(self, q: Question) -> float:
-        if q.retry_after > 0:
-            return q.retry_after * (1 + q.chance / 4)
         most = min(self._policy.cap, self._policy.base * 2.0 ** min(self._failures - 1, 60))
-        return most * (0.5 + q.chance / 2)  # clients that failed together come back apart
+        own = most * (0.5 + q.chance / 2)  # clients that failed together come back apart
+        return max(own, q.retry_after * (1 + q.chance / 4))

@@ -31,7 +31,7 @@ class Client:
     def __init__(self, endpoint: Optional[str] = None, *, profile: Optional[str] = None,
                  access_key: Optional[str] = None, secret_key: Optional[str] = None,
                  token: Optional[str] = None, ca_file: Optional[str] = None, direct: bool = True,
-                 connect_timeout: float = 5.0, idle_timeout: float = 60.0, attempts: int = 12,
+                 connect_timeout: float = 5.0, idle_timeout: float = 60.0, attempts: int = 18,
                  retry_budget: float = 60.0) -> None:
         if connect_timeout <= 0 or idle_timeout <= 0 or attempts < 1 or retry_budget < 0:
             raise Invalid("timeouts have to be above 0 s, attempts at least 1",
