@@ -3,6 +3,7 @@
 
 import dataclasses
 import io
+import json
 import os
 import pickle
 import socket
@@ -13,7 +14,7 @@ from unittest import mock
 
 import frame  # noqa: F401
 import dfc
-from dfc import batch
+from dfc import _retry, batch
 from mock_cluster import Handler as MockHandler
 from mock_cluster import MockCluster
 
@@ -316,6 +317,44 @@ class CallTest(unittest.TestCase):
         for wrong in (names[1:], [names[1], names[0], *names[2:]], [*names, "b/more"]):
             with self.assertRaisesRegex(dfc.Corrupt, "was asked for|too many entries"):
                 read(wrong)
+
+    def test_errors_of_a_batch_count_in_what_was_asked_for(self):
+        """After a part that came, and in a further request: the number is that of the caller's list."""
+        names = [f"o{i}" for i in range(7)]
+        tails = {"entry 0, 'b/o5': there is none": "entry 5, 'b/o5': there is none",
+                 "entries[0].object: no name": "entries[5].object: no name",
+                 "entry 0, 'b/entry 0, 'x'': it": "entry 5, 'b/entry 0, 'x'': it",
+                 "no such call": "no such call"}
+
+        def reply(names):
+            out = io.BytesIO()
+            with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as t:
+                for name in names:
+                    t.addfile(tarfile.TarInfo("b/" + name))
+            return mock.Mock(pieces=lambda: iter([out.getvalue()]))
+
+        for said, wanted in tails.items():
+            asked = []
+
+            def call(request, _, said=said, asked=asked):
+                entries = [e["object"] for e in json.loads(request.body.data)["entries"]]
+                asked.append(entries)
+                if entries == ["o5"]:
+                    raise dfc.NotFound(said, status=404, code="object_not_found")
+                return reply(entries[:2])
+
+            client = mock.Mock(call=call, policy=_retry.Policy(base=0.0))
+            with mock.patch("dfc.batch.REQUEST_MAX", 3), self.assertRaises(dfc.NotFound) as caught:
+                list(batch.read(client, [{"bucket": "b", "object": n} for n in names], False))
+            self.assertEqual(asked, [["o0", "o1", "o2"], ["o2"], ["o3", "o4", "o5"], ["o5"]])
+            self.assertEqual((caught.exception.message, *caught.exception.args), (wanted, wanted))
+
+    def test_a_batch_that_always_breaks_off_says_where(self):
+        items = [{"bucket": "b", "object": f"o{i}"} for i in range(5)]
+        client = mock.Mock(call=lambda *_: mock.Mock(pieces=lambda: iter([])),
+                           policy=_retry.Policy(attempts=2, base=0.0))
+        with self.assertRaisesRegex(dfc.Unreachable, "broke off at entry 3:"):
+            list(batch._one(client, items, 3, False))  # pylint: disable=protected-access
 
     def test_an_object_that_changes_is_not_mixed(self):
         self.bucket.put("o", DATA)

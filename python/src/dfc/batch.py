@@ -2,16 +2,18 @@
 
 The reply is a tar whose entries come in the order asked for.  Where it breaks off, the rest is
 asked for again, from the first entry that did not come whole: what is wrong with that is then the error.
+Numbers of entries in errors count from 0 in what the caller gave, whichever request had the entry.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional
 
 from . import _retry, _tar, _wire
 from ._call import Reply, json_request
-from .errors import Corrupt, Invalid, Unreachable
+from .errors import Corrupt, Error, Invalid, Unreachable
 
 if TYPE_CHECKING:
     from .client import Client
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 #: Entries of one request: a target takes 10,000 (`batch_entries_max`), and 4 MiB of their names.
 REQUEST_MAX = 1000
 MISSING = "__404__/"
+#: How a target names an entry of a request: "entry 7, 'b/o': …", or "entries[7]: …" of its form.
+_ENTRY = re.compile(r"\b(entry |entries\[)(\d+)(?=, '|\])")
 
 Item = Dict[str, Any]
 
@@ -67,17 +71,28 @@ def _come(reply: Reply, items: List[Item]) -> Iterator[Optional[bytes]]:
         pass
 
 
-def _request(client: "Client", items: List[Item], missing_ok: bool, retry: _retry.Retry) -> Reply:
-    return client.call(json_request("POST", "/v1/batch", {
-        "entries": items, "on_missing": "empty" if missing_ok else "fail"}), retry)
+def _count_from(first: int, error: Error) -> None:
+    """Its message says an entry's number in a request that began with the caller's entry `first`."""
+    error.message = _ENTRY.sub(lambda m: f"{m[1]}{first + int(m[2])}", error.message, count=1)
+    error.args = (error.message,)
 
 
-def _one(client: "Client", items: List[Item], missing_ok: bool) -> Iterator[Optional[bytes]]:
-    """What one request can have, however often it breaks off."""
+def _request(client: "Client", items: List[Item], first: int, missing_ok: bool,
+             retry: _retry.Retry) -> Reply:
+    try:
+        return client.call(json_request("POST", "/v1/batch", {
+            "entries": items, "on_missing": "empty" if missing_ok else "fail"}), retry)
+    except Error as e:
+        _count_from(first, e)
+        raise
+
+
+def _one(client: "Client", items: List[Item], first: int, missing_ok: bool) -> Iterator[Optional[bytes]]:
+    """What one request can have, however often it breaks off; its first item is the caller's `first`."""
     retry = _retry.Retry(client.policy, time.monotonic())
     done = 0
     while done < len(items):
-        reply = _request(client, items[done:], missing_ok, retry)
+        reply = _request(client, items[done:], first + done, missing_ok, retry)
         try:
             for data in _come(reply, items[done:]):
                 done += 1
@@ -88,7 +103,7 @@ def _one(client: "Client", items: List[Item], missing_ok: bool) -> Iterator[Opti
             pause = retry.next(_retry.Question(_retry.Outcome.BROKEN, time.monotonic(), 0.5,
                                                twice_is_harmless=True))
             if pause is None:
-                raise Unreachable(f"the batch broke off at entry {done}: {e}") from e
+                raise Unreachable(f"the batch broke off at entry {first + done}: {e}") from e
             time.sleep(pause)
         finally:
             reply.drop()
@@ -97,12 +112,14 @@ def _one(client: "Client", items: List[Item], missing_ok: bool) -> Iterator[Opti
 def read(client: "Client", items: Iterable[Item], missing_ok: bool) -> Iterator[Optional[bytes]]:
     """The bytes of each item; None where there is no such object or member, if that is in order."""
     some: List[Item] = []
+    first = 0
     for item in items:
         some.append(item)
         if len(some) == REQUEST_MAX:
-            yield from _one(client, some, missing_ok)
+            yield from _one(client, some, first, missing_ok)
+            first += len(some)
             some = []
-    yield from _one(client, some, missing_ok)
+    yield from _one(client, some, first, missing_ok)
 
 
 def item_of(bucket: str, name: object) -> Item:
