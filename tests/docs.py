@@ -3,7 +3,8 @@
 
     docs.py [--write]      compares (or writes) the pages of docs/reference/ that programs print:
                            dfcctl, http-api, parameters, metrics, errors, s3, and the table
-                           of bucket properties in buckets.md; looks for dead links and headings,
+                           of bucket properties in buckets.md, and python, which the docstrings
+                           of the package say (python_pages.py); looks for dead links and headings,
                            for pages that sources name and that are not there, for parameters
                            of calls there that no call has, and at the form of CHANGELOG.md
 """
@@ -12,6 +13,8 @@ import os
 import re
 import subprocess
 import sys
+
+import python_pages
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 BUILD = os.environ.get("DFC_BUILD") or os.path.join(ROOT, "build")
@@ -145,6 +148,7 @@ def generated():
         "metrics": METRICS.format(metrics=output_of("dfc-proxyd", "--metrics-markdown")),
         "errors": ERRORS.format(errors=output_of("dfc-proxyd", "--errors-markdown")),
         "s3": S3.format(operations=output_of("dfc-proxyd", "--s3-markdown")),
+        "python": python_pages.page(),
         "buckets": with_bucket_properties(read(os.path.join(REFERENCE, "buckets.md"))),
     }
     return {os.path.join(REFERENCE, f"{name}.md"): text for name, text in pages.items()}
@@ -200,6 +204,22 @@ def unknown_parameters(api):
                             for name in ASKED.findall(code) if name not in known)
 
 
+def unknown_commands(reference):
+    """What docs/guide/from-aistore.md has in place of commands of `ais`, and dfcctl does not have."""
+    parts = re.split(r"^##+ ", reference, flags=re.M)
+    flags = {part.split("\n", 1)[0]: set(re.findall(r"--[a-z-]+", part)) for part in parts}
+    for code in CODE.findall(read(os.path.join(ROOT, "docs", "guide", "from-aistore.md"))):
+        words = code.split()
+        if words[:1] != ["dfcctl"] or len(words) < 2:
+            continue
+        name = " ".join(w for w in words[1:] if not w.startswith("-"))
+        given = {w for w in words if w.startswith("-")}
+        if name not in flags:
+            yield f"docs/guide/from-aistore.md: there is no command `dfcctl {name}`"
+        elif given - flags[name]:
+            yield f"docs/guide/from-aistore.md: `dfcctl {name}` has no {' '.join(given - flags[name])}"
+
+
 def changelog():
     """An entry of CHANGELOG.md is a line below Added, Changed or Fixed."""
     section = ""
@@ -230,6 +250,7 @@ def main(args):
     log = list(changelog())
     wrong += log[:5] + (["a rebase may have mixed two versions of CHANGELOG.md: take that of main, "
                          "and add your entry at the end of its list"] if len(log) > 5 else [])
+    wrong += unknown_commands(pages[os.path.join(REFERENCE, "dfcctl.md")])
     wrong += unknown_parameters(pages[os.path.join(REFERENCE, "http-api.md")])
     print("\n".join(wrong) or "the documents are right")
     return 1 if wrong else 0

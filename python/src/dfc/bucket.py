@@ -61,6 +61,7 @@ class Bucket:
                 raise
 
     def exists(self) -> bool:
+        """Whether there is such a bucket."""
         try:
             self._client.call(Request("HEAD", self._path)).close()
             return True
@@ -217,11 +218,13 @@ class Bucket:
                 done += count
 
     def head(self, name: str) -> ObjectInfo:
+        """What is known of an object, without its bytes."""
         reply = self._client.call(self._request("HEAD", name))
         reply.close()
         return info_of(reply.headers, size_of(reply))
 
     def delete(self, name: str, missing_ok: bool = False) -> None:
+        """One object."""
         try:
             self._client.call(self._request("DELETE", name)).close()
         except NotFound as e:
@@ -303,6 +306,7 @@ class Bucket:
 
     def delete_many(self, *, prefix: Optional[str] = None, template: Optional[str] = None,
                     names: Optional[List[str]] = None) -> Job:
+        """The objects of a prefix, of a template as "a-{00..99}", or of a list of names."""
         return self._job("delete", {}, prefix, template, names)
 
     def copy_many(self, to: str, *, prepend: str = "", prefix: Optional[str] = None,

@@ -94,11 +94,13 @@ class Client:
         return batch.read(self, items, missing_ok)
 
     def jobs(self, kind: Optional[str] = None, state: Optional[str] = None) -> List[Dict[str, Any]]:
+        """The documents of the cluster's jobs: of all, or of a kind or state ("sort", "running")."""
         query = {k: v for k, v in (("kind", kind), ("state", state)) if v is not None}
         rows: List[Dict[str, Any]] = self.get_json("/v1/jobs", query)["jobs"]
         return rows
 
     def job(self, job_id: str) -> Job:
+        """Asks nothing: the job may not exist."""
         return Job(self, job_id)
 
     def sort(self, spec: Dict[str, Any]) -> Job:

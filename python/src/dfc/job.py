@@ -21,6 +21,8 @@ class JobFailed(Error):
 
 
 class Job:
+    """By its `id`; nothing is asked until a method is called."""
+
     def __init__(self, client: "Client", job_id: str) -> None:
         self._client = client
         self.id = job_id
@@ -33,6 +35,7 @@ class Job:
         return self._client.get_json("/v1/jobs/" + encode_name(self.id))
 
     def abort(self) -> None:
+        """Asks the job to end.  wait() says when it has; a job that has ended stays as it is."""
         self._client.call(Request("DELETE", "/v1/jobs/" + encode_name(self.id))).close()
 
     def wait(self, timeout: Optional[float] = None,

@@ -81,6 +81,7 @@ class _Resumable:
         self._epoch.set(int(state["epoch"]))
 
     def state_dict(self) -> State:
+        """How far the iteration of this process is, for load_state_dict()."""
         state: State = (self._begin() if self._reader is None else self._reader).state()
         return state
 

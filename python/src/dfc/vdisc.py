@@ -94,12 +94,14 @@ class Image:
         return entry
 
     def scandir(self, path: str = "/") -> List[Entry]:
+        """The entries of a directory."""
         entry = self.stat(path)
         if entry.kind != "directory":
             raise Invalid(f"'{path}' is no directory", code="invalid_argument")
         return list(self._index(entry).values())
 
     def listdir(self, path: str = "/") -> List[str]:
+        """The names in a directory."""
         return [entry.name for entry in self.scandir(path)]
 
     def walk(self, path: str = "/") -> Iterator[Tuple[str, Entry]]:
