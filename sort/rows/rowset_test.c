@@ -316,7 +316,7 @@ static void expect_record(struct catalog *c, struct gather *g, uint32_t shard, u
     struct buf wanted = BUF_INIT;
     expected_record((unsigned)strtoul(catalog_shard(c, shard)->name, NULL, 10), position, &wanted);
     struct feed f;
-    assert_int_equal(feed_begin(&f, c, shard, position, NULL), 0);
+    assert_int_equal(feed_begin(&f, g, shard, position, NULL), 0);
     assert_int_equal(f.place.size, wanted.len);
     _cleanup_free_ unsigned char *got = xcalloc(1, wanted.len + 1);
     size_t at = 0;
@@ -346,8 +346,8 @@ static void test_records_come_back_from_the_catalog(void **state)
             expect_record(c, &g, (uint32_t)rng_below(&rng, SHARDS),
                           (uint32_t)rng_below(&rng, RECORDS), steps[i % 3]);
         struct feed f;
-        assert_int_equal(feed_begin(&f, c, SHARDS, 0, NULL), E_INVALID);
-        assert_int_equal(feed_begin(&f, c, 0, RECORDS, NULL), E_INVALID);
+        assert_int_equal(feed_begin(&f, &g, SHARDS, 0, NULL), E_INVALID);
+        assert_int_equal(feed_begin(&f, &g, 0, RECORDS, NULL), E_INVALID);
         gather_done(&g);
         catalog_free(c);
     }
@@ -374,7 +374,7 @@ static void test_runs_of_alternating_shards(void **state)
         for (uint32_t i = 0; i < SHARDS; i++) {
             struct feed f;
             ssize_t n;
-            assert_int_equal(feed_begin(&f, c, i, position, NULL), 0);
+            assert_int_equal(feed_begin(&f, &g, i, position, NULL), 0);
             while ((n = feed_fill(&f, &g, got + at, wanted.len - at, NULL)) > 0)
                 at += (size_t)n;
             assert_int_equal(n, 0);

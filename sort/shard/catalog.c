@@ -39,7 +39,7 @@ struct catalog {
     pthread_mutex_t lock; /* of appending to the index */
     struct blob *index;
     struct fdcache *files;
-    const char *bucket;
+    const struct sort_spec *spec;
 };
 
 struct catalog *catalog_new(const struct sort_env *env, uint64_t memory_limit, uint32_t open_max)
@@ -47,7 +47,6 @@ struct catalog *catalog_new(const struct sort_env *env, uint64_t memory_limit, u
     struct catalog *c = xcalloc(1, sizeof *c);
     c->env = env;
     c->open_max = open_max;
-    c->bucket = "";
     c->index = blob_new(env, memory_limit);
     pthread_mutex_init(&c->lock, NULL);
     return c;
@@ -87,14 +86,19 @@ void catalog_add_object(struct catalog *c, const struct sort_shard_info *info)
     c->shards[c->count - 1].object = o;
 }
 
-void catalog_set_bucket(struct catalog *c, const char *bucket)
+void catalog_set_spec(struct catalog *c, const struct sort_spec *spec)
 {
-    c->bucket = bucket;
+    c->spec = spec;
+}
+
+const struct sort_spec *catalog_spec(const struct catalog *c)
+{
+    return c->spec;
 }
 
 const char *catalog_bucket(const struct catalog *c)
 {
-    return c->bucket;
+    return c->spec != NULL ? c->spec->input_bucket : "";
 }
 
 static int compare_shards(const void *left, const void *right)
@@ -146,6 +150,13 @@ void catalog_set_contents(struct catalog *c, uint32_t shard, int fd, uint64_t at
     assert(shard < c->count);
     c->shards[shard].contents_fd = fd;
     c->shards[shard].contents_at = at;
+}
+
+void catalog_set_record(struct catalog *c, uint32_t shard, uint64_t size)
+{
+    assert(shard < c->count && c->shards[shard].object != NULL);
+    c->shards[shard].object->record_size = size;
+    c->shards[shard].records = 1;
 }
 
 int catalog_open(const struct catalog *c, uint32_t shard, int *fd, uint64_t *at, struct error *err)
@@ -290,7 +301,10 @@ void catalog_prefetch(const struct catalog *c, uint32_t shard, uint32_t position
     if (!has_record(c, shard, position))
         return;
     const struct catalog_shard *s = &c->shards[shard];
-    blob_prefetch(c->index, entry_at(&s->parts[part_find(s, position)], position));
+    if (s->object != NULL)
+        __builtin_prefetch(s->object);
+    else
+        blob_prefetch(c->index, entry_at(&s->parts[part_find(s, position)], position));
 }
 
 int catalog_find(const struct catalog *c, uint32_t shard, uint32_t position,
@@ -300,6 +314,11 @@ int catalog_find(const struct catalog *c, uint32_t shard, uint32_t position,
         return error_set(err, E_INVALID, "this target has no record %u of a shard %u", position,
                          shard);
     const struct catalog_shard *s = &c->shards[shard];
+    if (s->object != NULL) {
+        *out = (struct record_place){
+            .shard = shard, .is_object = true, .size = s->object->record_size};
+        return 0;
+    }
     uint32_t number = part_find(s, position);
     const struct catalog_part *part = &s->parts[number];
     uint32_t next = number + 1 < s->part_count ? part[1].first : s->records;

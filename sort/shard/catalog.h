@@ -3,7 +3,8 @@
  * A shard's number is its place among the target's own in the order of (place in the request,
  * name).  For each shard the catalog keeps an index, by position, of the record's size and pieces:
  * 16 bytes for a record that stands in one run of bytes, as nearly all do; in memory up to a limit,
- * from there on in a work file.
+ * from there on in a work file.  An object that is no archive needs no index: its record is made
+ * anew when it is read (object_record.h).
  *
  * Filling: one thread adds the shards and sorts; then each shard's records are written by one
  * thread, any number of shards at once.  Afterwards any thread reads.  More shards may be added
@@ -26,6 +27,7 @@ struct catalog_part; /* catalog.c */
 /* What is known of an input that is no archive, but an object of one member. */
 struct catalog_object {
     int64_t modified_s;
+    uint64_t record_size; /* headers, contents, padding; 0: not said yet */
     struct checksum_value checksum;
 };
 
@@ -50,15 +52,18 @@ DEFINE_CLEANUP(struct catalog, catalog_free);
 void catalog_add(struct catalog *c, const char *name, uint64_t place, uint64_t size);
 /* One that is no archive. */
 void catalog_add_object(struct catalog *c, const struct sort_shard_info *info);
-/* Where its shards are, for messages; the text outlives the catalog. */
-void catalog_set_bucket(struct catalog *c, const char *bucket);
-const char *catalog_bucket(const struct catalog *c); /* "" where nobody has said it */
+/* The request whose shards they are; it outlives the catalog. */
+void catalog_set_spec(struct catalog *c, const struct sort_spec *spec);
+const struct sort_spec *catalog_spec(const struct catalog *c); /* NULL: nobody has said it */
+const char *catalog_bucket(const struct catalog *c);           /* its input; "" */
 /* After the last one.  map[i], where map is not NULL, is the number now of what was number i when
  * it was sorted before, or, from their number on, of what was added since, in the order of adding.
  */
 void catalog_sort(struct catalog *c, uint32_t *map);
 uint32_t catalog_count(const struct catalog *c);
 const struct catalog_shard *catalog_shard(const struct catalog *c, uint32_t shard);
+/* Shard is an object: it has one record now, of this size. */
+void catalog_set_record(struct catalog *c, uint32_t shard, uint64_t size);
 /* The shard's tar is not its own file: it begins at this byte of that one, which outlives the
  * catalog. */
 void catalog_set_contents(struct catalog *c, uint32_t shard, int fd, uint64_t at);
@@ -88,7 +93,8 @@ int catalog_writer_finish(struct catalog_writer *w, struct error *err);
 /* Where a record lies. */
 struct record_place {
     uint32_t shard;
-    uint64_t size; /* of all pieces */
+    uint64_t size;  /* of all pieces */
+    bool is_object; /* it has no pieces in the index: its record is made */
     uint32_t pieces;
     uint64_t heap; /* of the part of the index */
     uint64_t list; /* of the pieces, in the index; or ... */

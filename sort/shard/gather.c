@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #include "common/fault.h"
@@ -32,6 +33,7 @@ void gather_done(struct gather *g)
 {
     gather_release(g);
     sum_drop(g);
+    object_record_done(&g->made);
 }
 
 /* --- collecting ------------------------------------------------------------------------------- */
@@ -242,11 +244,44 @@ int gather_flush(struct gather *g, struct error *err)
     return rc;
 }
 
-int feed_begin(struct feed *f, const struct catalog *c, uint32_t shard, uint32_t position,
+/* --- records ---------------------------------------------------------------------------------- */
+
+static int feed_make(struct feed *f, struct object_record *made, struct error *err)
+{
+    const struct catalog_shard *s = catalog_shard(f->catalog, f->place.shard);
+    int rc = object_record_make(made, catalog_spec(f->catalog), s->name, s->size,
+                                s->object->modified_s, err);
+    if (rc == 0 && made->size != f->place.size)
+        rc = error_set(err, E_INTERNAL, "object '%s' makes %llu bytes of an archive, not %llu",
+                       s->name, (unsigned long long)made->size, (unsigned long long)f->place.size);
+    f->made = made;
+    f->place.pieces = (uint32_t)made->count;
+    return rc;
+}
+
+int feed_begin(struct feed *f, struct gather *g, uint32_t shard, uint32_t position,
                struct error *err)
 {
-    *f = (struct feed){.catalog = c};
-    return catalog_find(c, shard, position, &f->place, err);
+    *f = (struct feed){.catalog = g->catalog};
+    int rc = catalog_find(g->catalog, shard, position, &f->place, err);
+    return rc == 0 && f->place.is_object ? feed_make(f, &g->made, err) : rc;
+}
+
+static int piece_find(struct feed *f, struct error *err)
+{
+    if (f->made == NULL)
+        return catalog_piece(f->catalog, &f->place, f->next, &f->piece, err);
+    f->piece = f->made->pieces[f->next];
+    return 0;
+}
+
+/* The next n bytes of the present piece, which is inline. */
+static int piece_copy(const struct feed *f, unsigned char *out, size_t n, struct error *err)
+{
+    if (f->made == NULL)
+        return catalog_inline(f->catalog, &f->place, &f->piece, f->consumed, out, n, err);
+    memcpy(out, f->made->inlines.data + f->piece.offset + f->consumed, n);
+    return 0;
 }
 
 /* 1: there are bytes in the present piece; 0: the record has ended. */
@@ -256,7 +291,7 @@ static int feed_piece(struct feed *f, struct error *err)
         return 1;
     if (f->next == f->place.pieces)
         return 0;
-    int rc = catalog_piece(f->catalog, &f->place, f->next, &f->piece, err);
+    int rc = piece_find(f, err);
     if (rc != 0)
         return rc;
     f->next++;
@@ -273,7 +308,7 @@ ssize_t feed_fill(struct feed *f, struct gather *g, unsigned char *out, size_t m
     uint64_t left = f->piece.length - f->consumed;
     size_t n = left < max ? (size_t)left : max;
     rc = f->piece.is_inline
-             ? catalog_inline(f->catalog, &f->place, &f->piece, f->consumed, out, n, err)
+             ? piece_copy(f, out, n, err)
              : gather_add(g, f->place.shard, f->piece.offset + f->consumed, n, out, err);
     f->consumed += n;
     return rc != 0 ? rc : (ssize_t)n;

@@ -8,7 +8,8 @@
  *
  * An object that is no archive is read whole, from its beginning on, and has its checksum then.
  *
- * A feed walks over the bytes of one record after the other. */
+ * A feed walks over the bytes of one record after the other.  What a tar has around an object is
+ * made at the record's beginning. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 #include "common/checksum.h"
 #include "common/error.h"
 #include "sort/shard/catalog.h"
+#include "sort/shard/object_record.h"
 
 #define GATHER_RANGES 256 /* of a batch */
 #define GATHER_FILES 64   /* open in a batch */
@@ -50,7 +52,8 @@ struct gather {
     bool probe_unsupported;      /* the file system cannot say what is in the page cache */
     struct checksum *sum;        /* of the object that is read in several batches; or NULL */
     uint32_t sum_shard;
-    uint64_t sum_at; /* how many of its bytes are in it */
+    uint64_t sum_at;           /* how many of its bytes are in it */
+    struct object_record made; /* of the feed that walks over an object */
 };
 
 void gather_init(struct gather *g, const struct catalog *c);
@@ -62,14 +65,15 @@ int gather_flush(struct gather *g, struct error *err);
 
 struct feed {
     const struct catalog *catalog;
+    const struct object_record *made; /* the gather's; NULL: the record's pieces are in the index */
     struct record_place place;
     struct record_piece piece;
     uint32_t next;     /* piece after the present one */
     uint64_t consumed; /* of the present piece */
 };
 
-/* Begins with a record; its size is f->place.size. */
-int feed_begin(struct feed *f, const struct catalog *c, uint32_t shard, uint32_t position,
+/* Begins with a record of g's catalog; its size is f->place.size.  One feed at a time of a g. */
+int feed_begin(struct feed *f, struct gather *g, uint32_t shard, uint32_t position,
                struct error *err);
 /* Puts the record's next bytes, at most max, into out (ranges of the shard only when g is flushed).
  * How many, 0 at the record's end. */

@@ -28,9 +28,9 @@ static int on_end(void *ctx, struct error *err)
 
 static const struct untar_events events = {.begin = on_begin, .data = on_data, .end = on_end};
 
-void outline_init(struct outline *o, const struct catalog *c, struct gather *g)
+void outline_init(struct outline *o, struct gather *g)
 {
-    *o = (struct outline){.catalog = c, .gather = g, .used = TAR_BLOCK};
+    *o = (struct outline){.gather = g, .used = TAR_BLOCK};
     untar_init(&o->untar, &events, NULL);
 }
 
@@ -41,7 +41,7 @@ void outline_done(struct outline *o)
 
 int outline_begin(struct outline *o, uint32_t shard, uint32_t position, struct error *err)
 {
-    int rc = feed_begin(&o->feed, o->catalog, shard, position, err);
+    int rc = feed_begin(&o->feed, o->gather, shard, position, err);
     o->left = o->feed.place.size;
     return rc;
 }

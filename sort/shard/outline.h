@@ -17,7 +17,6 @@
 
 /* The holder's side: one record after the other. */
 struct outline {
-    const struct catalog *catalog;
     struct gather *gather; /* with nothing else in it */
     struct feed feed;
     struct untar untar;
@@ -26,7 +25,7 @@ struct outline {
     size_t used; /* of the block */
 };
 
-void outline_init(struct outline *o, const struct catalog *c, struct gather *g);
+void outline_init(struct outline *o, struct gather *g);
 void outline_done(struct outline *o);
 int outline_begin(struct outline *o, uint32_t shard, uint32_t position, struct error *err);
 /* 1..max bytes, 0 at the record's end. */

@@ -129,7 +129,7 @@ static int builder_room(struct builder *b, struct error *err)
 static int add_local(struct builder *b, const struct order_record *r, struct error *err)
 {
     struct feed feed;
-    int rc = feed_begin(&feed, b->catalog, r->shard, r->position, err);
+    int rc = feed_begin(&feed, &b->gather, r->shard, r->position, err);
     if (rc == 0 && feed.place.size != r->size)
         rc = error_set(err, E_CORRUPT, "a record of %llu bytes is ordered as one of %llu",
                        (unsigned long long)feed.place.size, (unsigned long long)r->size);

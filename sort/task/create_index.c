@@ -182,7 +182,7 @@ int create_dali(struct order_shard *s, struct decoder *order, struct window *win
     if (fault != 0)
         return error_errno(err, fault, "create the index");
     dali_init(&w.index, window->c->env);
-    outline_init(&w.own, g->catalog, g);
+    outline_init(&w.own, g);
     untar_init(&w.untar, &events, &w);
     int rc = walk_all(&w, order, s->records, err);
     if (rc == 0)

@@ -36,28 +36,15 @@ static uint64_t key_of(const struct sort_context *c, const char *object,
     return key;
 }
 
-static int add_to_catalog(struct batch *b, uint32_t shard, struct error *err)
-{
-    struct catalog_writer writer;
-    const struct object_record *r = &b->record;
-    catalog_writer_init(&writer, b->x->catalog, shard);
-    int rc = catalog_writer_add(&writer, r->pieces, r->count, r->inlines.data, err);
-    if (rc == 0)
-        rc = catalog_writer_finish(&writer, err);
-    catalog_writer_done(&writer);
-    return rc;
-}
-
 static int add_object(struct batch *b, uint32_t shard, struct error *err)
 {
     const struct sort_context *c = b->x->c;
     const struct catalog_shard *s = catalog_shard(b->x->catalog, shard);
     struct object_record *r = &b->record;
     int rc = object_record_make(r, c->spec, s->name, s->size, s->object->modified_s, err);
-    if (rc == 0)
-        rc = add_to_catalog(b, shard, err);
     if (rc != 0)
         return rc;
+    catalog_set_record(b->x->catalog, shard, r->size);
     b->names_at[b->count] = b->names.len;
     buf_append(&b->names, r->path.data, r->path.len);
     b->rows[b->count++] = (struct sort_row){.name_len = (uint32_t)r->path.len,

@@ -95,7 +95,7 @@ int records_open(const struct sort_context *c, const struct catalog *catalog, co
     r->context = c;
     r->catalog = catalog;
     gather_init(&r->gather, catalog);
-    outline_init(&r->outline, catalog, &r->gather);
+    outline_init(&r->outline, &r->gather);
     struct span span = {.data = request, .len = len};
     struct decoder d;
     decoder_init(&d, source_span(&span));
@@ -117,7 +117,7 @@ int64_t sort_records_length(const struct sort_records *r)
 static int record_begin(struct sort_records *r, const struct record_ref *ref, struct error *err)
 {
     return r->form == RECORDS_WHOLE
-               ? feed_begin(&r->feed, r->catalog, ref->shard, ref->position, err)
+               ? feed_begin(&r->feed, &r->gather, ref->shard, ref->position, err)
                : outline_begin(&r->outline, ref->shard, ref->position, err);
 }
 

@@ -153,7 +153,7 @@ static int extracted_new(struct sort_task *t, struct error *err)
 {
     const struct sort_context *c = &t->c;
     t->catalog = catalog_new(c->env, c->memory.index, c->open_shards);
-    catalog_set_bucket(t->catalog, c->spec->input_bucket);
+    catalog_set_spec(t->catalog, c->spec);
     if (c->spec->input_shards->decode != NULL)
         t->contents = contents_new(c->env, c->extract_threads, c->memory.contents);
     return rowset_new(c->env, &c->order, c->memory.rows, c->extract_threads, &t->rows, err);
