@@ -31,6 +31,8 @@ static const struct flag_help of_sort_local[] = {
     {F_END, NULL}};
 static const struct flag_help of_put[] = {{F_recursive, "directories are stored whole in any case"},
                                           {F_if_absent, "leave objects that exist as they are"},
+                                          {F_delete, "with --shards: remove shards of higher "
+                                                     "numbers that an earlier put left"},
                                           {F_END, NULL}};
 static const struct flag_help of_sync[] = {
     {F_dry_run, "print what would be sent and removed, and do nothing"}, {F_END, NULL}};

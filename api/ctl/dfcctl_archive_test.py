@@ -130,6 +130,44 @@ class Shards(Case):
         self.write("d/a.jpg", b"1")
         self.run_ctl("put", "d", "nobucket", "--shards", "1MiB", code=3)
 
+    def test_shards_of_a_larger_folder(self):
+        self.make()
+        others = {"train/d-000000.tar.gz", "train/d-00000.tar", "train/d-000099.txt", "train/dd-000099.tar"}
+        for name in others:
+            self.run_ctl("put", "d/part-0/0000.cls", f"b/{name}")
+        self.run_ctl("put", "d", "b/train/", "--shards", "30KiB")
+        before = dict(self.shards())
+        for i in range(10, 20):
+            for kind in ("jpg", "cls"):
+                os.unlink(f"{self.dir}/d/part-{i % 3}/{i:04}.{kind}")
+        self.run_ctl("put", "d", "b/train/", "--shards", "30KiB", code=1)
+        self.assertIn("--delete removes them", self.err)
+        self.assertIn("'b/train/d-000004.tar'", self.err)
+        self.assertNotIn("'b/train/d-000000.tar'", self.err)
+        self.assertEqual(self.shards(), before)
+        self.run_ctl("put", "d", "b/train/", "--shards", "30KiB", "--delete", code=2)
+        self.assertIn("--yes", self.err)
+        self.mock.plan({"at": "target", "method": "PUT", "do": "status", "status": 507, "code": "no_space"})
+        self.run_ctl("put", "d", "b/train/", "--shards", "30KiB", "--delete", "--yes", "-j1", code=6)
+        self.assertIn("were left", self.err)
+        self.assertEqual(set(self.shards()), set(before))
+        doc = self.json("put", "d", "b/train/", "--shards", "30KiB", "--delete", "--yes")
+        self.assertEqual(set(self.shards()), others | {f"train/d-{i:06}.tar" for i in range(doc["done"])})
+        self.assertEqual(doc["removed"], len(before) - len(others) - doc["done"])
+        doc = self.json("put", "d", "b/train/", "--shards", "30KiB", "--delete", "--yes")
+        self.assertEqual(doc["removed"], 0)
+        self.mock.plan({"at": "proxy", "method": "GET", "do": "status", "status": 403, "code": "forbidden"})
+        self.run_ctl("put", "d", "b/train/", "--shards", "30KiB", code=7)
+
+    def test_no_file_where_shards_are(self):
+        self.make(3)
+        self.run_ctl("put", "d", "b", "--shards", "1")
+        os.makedirs(f"{self.dir}/e/d")
+        self.run_ctl("put", "e/d", "b", "--shards", "1", "--allow-empty", code=1)
+        self.assertEqual(len(self.shards()), 3)
+        self.run_ctl("put", "e/d", "b", "--shards", "1", "--allow-empty", "--delete", "--yes")
+        self.assertEqual(self.shards(), {})
+
     def test_a_call_is_repeated(self):
         self.make(8)
         self.mock.plan({"at": "target", "method": "PUT", "do": "drop"})

@@ -132,6 +132,14 @@ uint64_t tally_count(struct tally *t)
     return count;
 }
 
+bool tally_is_whole(struct tally *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool whole = t->failed + t->skipped == 0;
+    pthread_mutex_unlock(&t->lock);
+    return whole;
+}
+
 bool tally_hopeless(struct tally *t)
 {
     pthread_mutex_lock(&t->lock);

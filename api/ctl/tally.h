@@ -30,6 +30,7 @@ void tally_is_dry(struct tally *t);
 void tally_nothing(struct tally *t, const char *name, const char *why);
 void tally_matched(struct tally *t, const char *name, uint64_t count); /* says so */
 uint64_t tally_count(struct tally *t);                                 /* all of these */
+bool tally_is_whole(struct tally *t); /* nothing has failed, and nothing was not tried */
 
 /* Interrupted; or everything has failed so far, more than TALLY_HOPELESS times: the rest is not
  * tried. */

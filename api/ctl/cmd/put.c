@@ -230,8 +230,8 @@ int object_put(struct ctl *ctl, const struct args *args)
         return code;
     if (args->given[F_shards])
         return object_put_shards(ctl, args, &to, &f);
-    if (args->given[F_format] || args->given[F_key_by])
-        return ctl_usage(ctl, "--format and --key-by need --shards SIZE");
+    if (args->given[F_format] || args->given[F_key_by] || args->given[F_delete])
+        return ctl_usage(ctl, "--format, --key-by and --delete need --shards SIZE");
     bool one = sources == 1 && !walk_is_directory(source);
     bool prefix = to.key[0] == '\0' || to.key[strlen(to.key) - 1] == '/';
     for (size_t i = 0; i < sources; i++) {

@@ -9,6 +9,7 @@
 #include "api/ctl/parallel.h"
 #include "api/ctl/put_flags.h"
 #include "api/ctl/archive/local_file.h"
+#include "api/ctl/archive/old_shards.h"
 #include "api/ctl/archive/shard_plan.h"
 #include "api/ctl/tally.h"
 #include "api/ctl/files/walk.h"
@@ -108,6 +109,75 @@ static void put_all(struct put_shards *p, unsigned threads)
     workers_finish(workers);
 }
 
+/* ---- shards of an earlier run ---- */
+
+enum { OLD_NAMED = 20 }; /* names of such shards that are printed */
+
+struct old_found {
+    struct put_shards *p;
+    uint64_t count;
+};
+
+static struct old_shards old_of(const struct put_shards *p)
+{
+    return (struct old_shards){
+        .bucket = p->bucket, .stem = p->stem, .extension = p->extension, .from = p->plan.shards};
+}
+
+static bool old_note(void *context, const char *name)
+{
+    struct old_found *f = context;
+    if (f->count < OLD_NAMED)
+        ctl_remark(f->p->ctl, "left by an earlier put: '%s/%s'", f->p->bucket, name);
+    f->count++;
+    return !interrupted();
+}
+
+/* Before anything is stored: false where that must not be. */
+static bool old_check(struct put_shards *p)
+{
+    struct dfc_error why;
+    struct error e = ERROR_INIT;
+    struct old_found found = {.p = p};
+    const struct old_shards old = old_of(p);
+    _cleanup_free_ char *name = xprintf("%s/%s", p->bucket, p->stem);
+    int rc = old_shards_each(p->ctl->client, &old, old_note, &found, &why);
+    if (rc == 0 && found.count == 0)
+        return true;
+    if (rc < 0) {
+        tally_fail(p->tally, name, &why);
+        return false;
+    }
+    error_set(&e, E_OBJECT_EXISTS,
+              "%llu shards of an earlier put would be left, and the folder makes %zu: nothing was "
+              "stored (--delete removes them after the new ones are stored; or give another KEY)",
+              (unsigned long long)found.count, p->plan.shards);
+    tally_fail_common(p->tally, name, &e);
+    return false;
+}
+
+static bool old_remove(void *context, const char *name)
+{
+    struct put_shards *p = context;
+    struct dfc_error err;
+    if (dfc_delete(p->ctl->client, p->bucket, name, &err) == DFC_OK)
+        tally_removed(p->tally);
+    else
+        tally_fail(p->tally, name, &err);
+    return !interrupted() && !tally_hopeless(p->tally);
+}
+
+/* Of what failed nothing is removed: the earlier set may be the only whole one. */
+static void old_remove_all(struct put_shards *p)
+{
+    struct dfc_error err;
+    const struct old_shards old = old_of(p);
+    if (interrupted() || !tally_is_whole(p->tally))
+        ctl_remark(p->ctl, "shards of an earlier put were left, since not all was stored");
+    else if (old_shards_each(p->ctl->client, &old, old_remove, p, &err) < 0)
+        tally_fail(p->tally, p->stem, &err);
+}
+
 /* ---- the command ---- */
 
 /* "train/" and the folder "cats" make "train/cats-000000.tar"; so does "." within cats. */
@@ -125,6 +195,25 @@ static char *stem_of(const char *key, const char *source)
     return buf_steal(&stem);
 }
 
+static void store(struct put_shards *p, const struct args *args)
+{
+    if (!args->given[F_delete] && !old_check(p))
+        return;
+    put_all(p, parallel_of(args));
+    if (args->given[F_delete])
+        old_remove_all(p);
+}
+
+static int confirm(const struct put_shards *p, const struct args *args)
+{
+    if (!args->given[F_delete])
+        return EXIT_OK;
+    _cleanup_free_ char *question =
+        xprintf("Remove shards '%s/%s…%s' that the folder no longer makes?", p->bucket, p->stem,
+                p->extension);
+    return ctl_confirm(p->ctl, args, question);
+}
+
 static int run(struct put_shards *p, const struct args *args)
 {
     const struct walk_visitor visitor = {file_found, problem, p};
@@ -136,10 +225,10 @@ static int run(struct put_shards *p, const struct args *args)
     shard_plan_cut(&p->plan, args->number[F_shards]);
     if (refused)
         ctl_remark(p->ctl, "nothing was stored: every file of '%s' must be in a shard", source);
-    else if (p->plan.count > 0)
-        put_all(p, parallel_of(args));
-    else if (!args->given[F_allow_empty])
+    else if (p->plan.count == 0 && !args->given[F_allow_empty])
         tally_nothing(p->tally, source, "there is no file in it");
+    else
+        store(p, args);
     progress_free(p->bar);
     return tally_end(p->tally);
 }
@@ -162,7 +251,9 @@ int object_put_shards(struct ctl *ctl, const struct args *args, const struct obj
     if (args->number[F_shards] == 0)
         return ctl_usage(ctl, "--shards: the size must be at least 1 byte, as 256MiB");
     p.stem = stem_of(to->key, args->words[0]);
-    int code = run(&p, args);
+    int code = confirm(&p, args);
+    if (code == EXIT_OK)
+        code = run(&p, args);
     shard_plan_done(&p.plan);
     free(p.stem);
     return code;
