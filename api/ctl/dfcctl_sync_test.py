@@ -186,10 +186,11 @@ class Sync(Case):
     def test_parts_are_of_no_side(self):
         self.write("src/k", b"1")
         self.write("src/.dfc-part-0123456789abcdef", b"part")
+        self.write("src/d/.dfc-0a1b2c3d4e", b"of a get that was killed")
         self.assertEqual(self.sync("src", "dfc://b"), (1, 0, 0, 0))
         self.mock.create("b", {"k": b"1"})
         self.assertEqual(self.sync("dfc://b", "src", "--delete", "--yes"), (0, 1, 0, 0))
-        self.assertEqual(self.files("src"), [".dfc-part-0123456789abcdef", "k"])
+        self.assertEqual(self.files("src"), [".dfc-part-0123456789abcdef", "d/.dfc-0a1b2c3d4e", "k"])
 
 
 if __name__ == "__main__":

@@ -42,9 +42,20 @@ enum sync_verdict sync_compare(const struct sync_entry *from, const struct sync_
     return quick && times_agree(from, to) ? SYNC_SAME : SYNC_COMPARE;
 }
 
-bool sync_is_part(const char *name)
+/* ".dfc-" and ten characters of random_id(), as files/landing.c names a file that is written. */
+static bool is_temporary(const char *id)
 {
-    static const char prefix[] = ".dfc-part-";
+    enum { ID = 10 };
+    return strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz") == ID && id[ID] == '\0';
+}
+
+bool sync_is_unfinished(const char *name)
+{
+    static const char prefix[] = ".dfc-", part[] = "part-";
     const char *slash = strrchr(name, '/');
-    return strncmp(slash != NULL ? slash + 1 : name, prefix, sizeof prefix - 1) == 0;
+    const char *leaf = slash != NULL ? slash + 1 : name;
+    if (strncmp(leaf, prefix, sizeof prefix - 1) != 0)
+        return false;
+    const char *rest = leaf + sizeof prefix - 1;
+    return strncmp(rest, part, sizeof part - 1) == 0 || is_temporary(rest);
 }

@@ -25,5 +25,6 @@ enum sync_verdict {
 enum sync_verdict sync_compare(const struct sync_entry *from, const struct sync_entry *to,
                                bool quick);
 
-/* A file that an unfinished fetch has left (part.h): of no side. */
-bool sync_is_part(const char *name);
+/* A file that an unfinished fetch has left (part.h), or one that was ended (landing.h): of no side.
+ */
+bool sync_is_unfinished(const char *name);

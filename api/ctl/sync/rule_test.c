@@ -60,10 +60,18 @@ static void links_are_replaced(void **state)
 static void parts(void **state)
 {
     (void)state;
-    assert_true(sync_is_part(".dfc-part-0123456789abcdef"));
-    assert_true(sync_is_part("a/b/.dfc-part-0123456789abcdef.note"));
-    assert_false(sync_is_part("a/.dfc-part-x/b"));
-    assert_false(sync_is_part("a"));
+    assert_true(sync_is_unfinished(".dfc-part-0123456789abcdef"));
+    assert_true(sync_is_unfinished("a/b/.dfc-part-0123456789abcdef.note"));
+    assert_false(sync_is_unfinished("a/.dfc-part-x/b"));
+    assert_false(sync_is_unfinished("a"));
+    assert_true(sync_is_unfinished(".dfc-0123456xyz"));
+    assert_true(sync_is_unfinished("a/b/.dfc-0123456789"));
+    assert_false(sync_is_unfinished(".dfc-0123456789/b"));
+    assert_false(sync_is_unfinished(".dfc-01234567890")); /* eleven */
+    assert_false(sync_is_unfinished(".dfc-012345678"));
+    assert_false(sync_is_unfinished(".dfc-012345678A"));
+    assert_false(sync_is_unfinished(".dfc-cluster"));
+    assert_false(sync_is_unfinished("x.dfc-0123456789"));
 }
 
 int main(void)

@@ -23,7 +23,7 @@ static bool add_file(void *context, const char *path, const char *below, uint64_
 {
     struct side *s = context;
     struct stat own, st;
-    if (sync_is_part(below))
+    if (sync_is_unfinished(below))
         return true;
     if (lstat(path, &own) != 0 || stat(path, &st) != 0) {
         struct error e;
