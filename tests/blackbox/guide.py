@@ -5,7 +5,7 @@
     guide.py --show PAGE    prints what the commands of a page print
 
 A page's fenced blocks of the language `console` are one session of bash. Its directory looks like a
-clone: build/, deploy/ and quickstart.sh are there, and dfcctl and cluster are in the PATH.
+clone: build/, deploy/, python/ and quickstart.sh are there, and dfcctl and cluster are in the PATH.
 In such a block
 
     $ COMMAND     is run; lines that begin with "> " continue it
@@ -157,6 +157,7 @@ class Session:
         self.directory = os.path.join(self.top, "dfc")
         os.mkdir(self.directory)
         for name, path in (("build", BUILD), ("deploy", os.path.join(ROOT, "deploy")),
+                           ("python", os.path.join(ROOT, "python")),
                            ("quickstart.sh", os.path.join(ROOT, "quickstart.sh"))):
             os.symlink(path, os.path.join(self.directory, name))
         self.translation = Translation(self.directory, ports.base)

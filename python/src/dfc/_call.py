@@ -350,7 +350,8 @@ class Caller:
         if outcome is Outcome.NEVER:
             return error
         after = get("retry-after", "")
-        return Failed(error, outcome, float(after) if after.isdigit() else 0.0)
+        error.retry_after = float(after) if after.isdigit() else 0.0
+        return Failed(error, outcome, error.retry_after)
 
     # --- the token ---
 

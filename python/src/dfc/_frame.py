@@ -60,6 +60,8 @@ class Sample:
 
 
 def _describe(name: str, value: Any) -> Tuple[str, Tuple[int, ...], memoryview]:
+    if isinstance(value, Kind):
+        return value.dtype, value.shape, value.data
     dtype = getattr(getattr(value, "dtype", None), "str", None)
     view = memoryview(value)
     if not view.c_contiguous:

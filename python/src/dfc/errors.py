@@ -24,6 +24,7 @@ class Error(Exception):
         self.code = code
         self.node = node
         self.request_id = request_id
+        self.retry_after = 0.0  #: seconds that the node asks for before another try; 0: nothing
 
     def __str__(self) -> str:
         where = f" (node {self.node}, request {self.request_id})" if self.request_id else ""

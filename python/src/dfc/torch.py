@@ -19,15 +19,17 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
 import torch.utils.data
 
-from . import objects, shards
+from . import _frame, objects, shards
+from ._arrays import TORCH_DTYPES
 from .bucket import Bucket
 from .errors import Invalid, NotFound
 from .objects import Names, ObjectReader, Share, Transform
+from .ring import Kind, Ring, RingReader, RingShare, Sample
 from .shards import ShardReader
 from .vdisc import Image
 
@@ -230,6 +232,114 @@ class Sampler(_Resumable, torch.utils.data.Sampler):  # type: ignore[misc]
 
     def _new(self, consumer: int, consumers: int) -> Share:
         return Share(self._count, consumer=consumer, consumers=consumers, **self._options)
+
+
+def tensor(kind: Kind) -> Any:
+    """A tensor over the memory of the kind; bytes of what is no array."""
+    if kind.dtype == _frame.BYTES:
+        return bytes(kind.data)
+    dtype = _DTYPES.get(kind.dtype)
+    if dtype is None:
+        raise Invalid(f"no tensor has the dtype {kind.dtype}: push another one, or give a transform",
+                      code="invalid_argument")
+    if len(kind.data) == 0:
+        return torch.empty(kind.shape, dtype=dtype)
+    return torch.frombuffer(kind.data, dtype=dtype).reshape(kind.shape)
+
+
+_DTYPES = {text: getattr(torch, name) for name, text in TORCH_DTYPES.items() if hasattr(torch, name)}
+
+
+def tensors(sample: Sample) -> Dict[str, Any]:
+    """What ring datasets give without a transform: each kind as a tensor, or as bytes."""
+    return {name: tensor(kind) for name, kind in sample.kinds.items()}
+
+
+class RingDataset(torch.utils.data.Dataset):  # type: ignore[misc]
+    """Samples of the newest generation of a ring by number, with replacement.  A batch is of one
+    generation.  The number of samples is that of the newest generation: see dfc.ring.RingReader."""
+
+    def __init__(self, ring: Ring, *, transform: Callable[[Sample], Any] = tensors,
+                 timeout: float = 600.0) -> None:
+        self._ring, self._transform, self._timeout = ring, transform, timeout
+        self._reader = RingReader(ring, timeout=timeout)
+
+    def __len__(self) -> int:
+        return len(self._reader)
+
+    def __getitem__(self, at: int) -> Any:
+        return self.__getitems__([at])[0]
+
+    def __getitems__(self, numbers: List[int]) -> List[Any]:
+        """A batch, as DataLoader asks for it."""
+        return [self._transform(sample) for sample in self._reader.batch(numbers)]
+
+
+class RingIterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
+    """Each sample of each generation once, over all ranks and the workers of each.
+
+    `generations` of them are an epoch: the next one goes on behind, worker by worker.  Without it
+    an epoch has no end.  Give all ranks the same `after`.  Samples that a loader has read ahead when
+    its loop is left do not come again.  `options` are those of dfc.ring.RingShare: seed, shuffle,
+    timeout, ahead, on_gone.
+    """
+
+    WORKERS_MAX = 512  #: of one rank
+
+    def __init__(self, ring: Ring, *, rank: Optional[int] = None, world: Optional[int] = None,
+                 after: Optional[int] = None, generations: Optional[int] = None,
+                 transform: Callable[[Sample], Any] = tensors, **options: Any) -> None:
+        if (rank is None) != (world is None):
+            raise Invalid("rank and world go together", code="invalid_argument")
+        self._rank, self._world = rank_and_world() if rank is None or world is None else (rank, world)
+        self._ring, self._transform = ring, transform
+        self._options: Dict[str, Any] = {**options, "generations": generations}
+        RingShare(ring, consumer=self._rank, consumers=self._world, **self._options)  # says what is wrong
+        if after is None:
+            after = (ring.head().newest() or ring.wait(timeout=options.get("timeout", 600.0))).number - 1
+        self._after = after
+        # A row for each worker, forked or spawned: what share.state() says, the number of workers,
+        # and what _begin() says.
+        self._rows = torch.zeros(self.WORKERS_MAX, 6, dtype=torch.int64).share_memory_()
+
+    def _begin(self, worker: int, workers: int) -> "Tuple[RingShare, int, int]":
+        """The share, where this worker goes on; the split, and the generation behind which it
+        began.  A split is a time with one number of workers; in the next one, all go on behind what
+        any of them has begun."""
+        newest = int(self._rows[:, 5].max())
+        rows = self._rows[self._rows[:, 5] == newest]
+        share = RingShare(self._ring, consumer=self._rank * workers + worker,
+                          consumers=self._world * workers, after=self._after, **self._options)
+        if newest == 0:
+            return share, 1, self._after
+        same, base = int(rows[0][3]) == workers, int(rows[0][4])
+        over, begun, given, _, _, split = (int(n) for n in self._rows[worker])
+        if not same:
+            newest, base = newest + 1, int(rows[:, :2].max())
+        if not same or split != newest:
+            over, begun, given = base, 0, 0
+        share.restore({**share.state(), "after": over, "begun": begun, "given": given})
+        return share, newest, base
+
+    def __iter__(self) -> Iterator[Any]:
+        info = torch.utils.data.get_worker_info()
+        worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
+        if workers > self.WORKERS_MAX:
+            raise Invalid(f"a rank has at most {self.WORKERS_MAX} workers", code="invalid_argument")
+        share, split, base = self._begin(worker, workers)
+
+        def note() -> None:
+            """The split is written last: it says that the rest holds."""
+            state = share.state()
+            self._rows[worker][:5] = torch.tensor([state["after"], state["begun"], state["given"],
+                                                   workers, base])
+            self._rows[worker][5] = split
+
+        note()
+        for sample in share:
+            note()
+            yield self._transform(sample)
+        note()
 
 
 def merge(states: Iterable[State]) -> State:

@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+"""dfc.ring at real daemons that ask for proof: what is pushed comes back, makers feel a full ring, readers
+outlive what is dropped."""
+
+import array
+import os
+import sys
+import threading
+
+import frame
+from access_lib import GuardedCluster, make_user
+from lib import WAIT_SECONDS, check, equal, main, wait_for
+
+sys.path.insert(0, os.path.join(frame.ROOT, "python", "src"))
+import dfc  # noqa: E402 pylint: disable=wrong-import-position
+from dfc.ring import Ring, RingReader, RingShare  # noqa: E402 pylint: disable=wrong-import-position
+
+
+class Locked(GuardedCluster):
+    def ring(self, name, **options):
+        return Ring(dfc.Client(self.endpoint, profile="", access_key=self.root.access,
+                               secret_key=self.root.secret, **options), name)
+
+
+def sample(i, size=16):
+    return {"data": array.array("f", [i] * size), "label": b"%d" % i}
+
+
+def label(found):
+    number = int(bytes(found.kinds["label"].data))
+    equal(found.kinds["data"].dtype, "<f4", "dtype")
+    equal(set(found.kinds["data"].data.cast("f")), {float(number)}, "values")
+    return number
+
+
+def labels(samples):
+    return [label(s) for s in samples]
+
+
+def test_what_is_pushed_comes_back(c):
+    for direct in (True, False):
+        ring = c.ring(f"plain-{direct}", direct=direct)
+        ring.create(cap=10, keep=2)
+        equal(ring.create(cap=10, exist_ok=True).head().number, 0, "number")
+        for i in range(5):
+            ring.push(sample(i))
+        wait_for(lambda r=ring: r.status()["fill"] == 5, "5 samples")
+        equal([s.count for s in ring.push_all(sample(i) for i in range(5, 20))], [15], "one push")
+        wait_for(lambda r=ring: r.head().number == 2, "two generations")
+        equal(sorted(labels(RingShare(ring, after=0, generations=2))), list(range(20)), "all, once")
+        reader = RingReader(ring)
+        generation, found = reader.batch_of([0, 3, 9, 3])
+        equal((generation.number, len(reader), label(found[1])), (2, 10, label(found[3])), "a batch")
+        ring.push(sample(50, 2_000_000))  # announced, and 8 MB
+        equal(ring.swap(), 3, "swap")
+        equal(labels(RingShare(ring, generations=1)), [50], "a large sample")
+        ring.clear()
+        equal(ring.head().newest(), None, "newest")
+
+
+def test_errors(c):
+    ring = c.ring("absent")
+    for act in (ring.head, ring.status, lambda: ring.push(sample(0))):
+        try:
+            act()
+            check(False, "a ring that is absent answered")
+        except dfc.NotFound as e:
+            equal(e.code, "bucket_not_found", "code")
+    user = make_user(c, "nobody", [])
+    ring = Ring(dfc.Client(c.endpoint, profile="", access_key=user.access, secret_key=user.secret),
+                "plain-True")
+    try:
+        ring.push(sample(0))
+        check(False, "a user without rights pushed")
+    except dfc.Denied:
+        pass
+
+
+def test_makers_feel_a_full_ring(c):
+    """A push waits until room is made."""
+    ring = c.ring("full").create(cap=1000, keep=0, bytes_max=6 << 20)
+    body = {"data": bytes(500_000)}
+    try:
+        for _ in range(100):
+            ring.push(body, full_timeout=0)
+        check(False, "a full ring took a push")
+    except dfc.Unreachable as e:
+        equal(e.code, "ring_full", "code")
+        check(e.retry_after > 0, "there is no Retry-After")
+    timer = threading.Timer(0.3, ring.clear)
+    timer.start()
+    for _ in range(5):
+        ring.push(body, full_timeout=WAIT_SECONDS)
+    timer.join()
+
+
+def test_a_reader_that_is_too_slow(c):
+    """Files of a lane are dropped whole: makers push until that of the first generation is."""
+    ring = c.ring("fast").create(cap=4, keep=0, bytes_max=6 << 20)
+    begins = iter(range(0, 10_000, 4))
+
+    def fill():
+        begin = next(begins)
+        list(ring.push_all(sample(i, 25_000) for i in range(begin, begin + 4)))
+        return ring.wait(begin // 4)
+
+    first = fill()
+    share, reader = RingShare(ring, generations=2, ahead=0), RingReader(ring, poll=1000)
+    equal(len(reader), 4, "samples")
+    steps = iter(share)
+    next(steps)
+    wait_for(lambda: fill().number > 2 and all(is_gone(ring, first, i) for i in range(4)),
+             "the first generation is gone")
+    newest = ring.head().number
+    expected = [4 * (newest - 1) + i for i in range(4)]
+    equal(sorted(labels(reader.batch(range(4)))), expected, "a batch of the newest")
+    equal(sorted(labels(steps)), expected, "the newest generation")
+    equal((share.missed, share.skipped), (3, newest - 2), "missed and skipped")
+
+
+def is_gone(ring, generation, index):
+    try:
+        ring.read(generation, [index])
+        return False
+    except dfc.NotFound as e:
+        return e.code == "generation_gone"
+
+
+if __name__ == "__main__":
+    main(Locked, targets=3, mountpaths=1, args=("--target-arg=--ring-grace=100ms",))
