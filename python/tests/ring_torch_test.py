@@ -1,17 +1,19 @@
 #!/usr/bin/python3
-"""Ring datasets of dfc.torch under DataLoader: 0 to 8 workers, forked and spawned,
+"""Ring datasets of dfc.torch and of wirehead under DataLoader: 0 to 8 workers, forked and spawned,
 several ranks.  DFC_TORCH_PYTHON names a Python with torch."""
 
 import array
 import os
 import sys
+import tempfile
 import unittest
 
-import frame  # noqa: F401
+import frame
 import dfc
 from dfc.ring import Ring
 from mock_rings import RingCluster
 
+sys.path.insert(0, os.path.join(frame.ROOT, "python", "wirehead", "src"))
 try:
     import torch
     import torch.utils.data
@@ -32,6 +34,15 @@ def same(batch):
 
 def number(made):
     return int(made["label"][0])
+
+
+def half(img):
+    return img / 2
+
+
+def saved(data):
+    import io
+    return torch.load(io.BytesIO(data)) + 1
 
 
 class RingTorchTest(unittest.TestCase):
@@ -102,6 +113,39 @@ class RingTorchTest(unittest.TestCase):
             self.assertEqual(sorted(found), list(range(begin, begin + CAP)))
         with self.assertRaisesRegex(dfc.Invalid, "go together"):
             RingIterableDataset(self.ring, rank=0)
+
+    def config(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "config.yaml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(f"ENDPOINT: {self.mock.endpoint}\nDBNAME: r\nSWAP_CAP: {CAP}\n"
+                    "SAMPLE: [data, label]\n")
+        return path
+
+    def test_wirehead_datasets(self):
+        from wirehead import MongoheadDataset, MongoTupleheadDataset
+        self.fill()
+
+        def label(pair):
+            return int(pair[1][0])
+
+        pairs = MongoTupleheadDataset(config_path=self.config(), normalize=half)
+        self.assertEqual((len(pairs), len(pairs[[3, 4]]), len(pairs[2:7])), (CAP, 2, 5))
+        self.assertEqual(pairs[3][0].dtype, torch.float32)
+        self.assertEqual(pairs[3][0].tolist(), [label(pairs[3]) / 2, label(pairs[3]) / 4])
+        self.assertEqual(sorted(label(pair) for pair in pairs), list(range(CAP)))
+        dicts = MongoheadDataset(config_path=self.config())
+        self.assertEqual(list(dicts[[5, 2]]), [5, 2])
+        self.assertEqual(set(dicts[1]), {"input", "label"})
+        self.assertEqual(dicts[[5]][5]["label"].tolist(), pairs[5][1].tolist())
+        ours = MongoTupleheadDataset(collection=self.ring, transform=saved)
+        self.assertTrue(torch.equal(ours[1][1], pairs[1][1] + 1))
+        self.assertRaises(IndexError, pairs.__getitem__, CAP)
+        for workers, context in WAYS:
+            loader = self.loader(pairs, workers, context, batch_size=5)
+            self.assertEqual(sorted(label(pair) for batch in loader for pair in batch),
+                             list(range(CAP)), (workers, context))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,24 @@
 #!/usr/bin/python3
-"""dfc.ring at real daemons that ask for proof: what is pushed comes back, makers feel a full ring, readers
-outlive what is dropped."""
+"""dfc.ring and the package wirehead at real daemons that ask for proof: what is pushed comes back, makers
+feel a full ring, readers outlive what is dropped, and the scripts of Wirehead run unchanged."""
 
 import array
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import threading
 
 import frame
 from access_lib import GuardedCluster, make_user
 from lib import WAIT_SECONDS, check, equal, main, wait_for
 
-sys.path.insert(0, os.path.join(frame.ROOT, "python", "src"))
+PYTHON = os.path.join(frame.ROOT, "python")
+SOURCES = [os.path.join(PYTHON, "src"), os.path.join(PYTHON, "wirehead", "src")]
+UNIT = os.path.join(PYTHON, "wirehead", "tests", "unit")
+STANDINS = os.path.join(PYTHON, "wirehead", "tests", "standins")
+sys.path.insert(0, SOURCES[0])
 import dfc  # noqa: E402 pylint: disable=wrong-import-position
 from dfc.ring import Ring, RingReader, RingShare  # noqa: E402 pylint: disable=wrong-import-position
 
@@ -124,6 +131,97 @@ def is_gone(ring, generation, index):
         return False
     except dfc.NotFound as e:
         return e.code == "generation_gone"
+
+
+# --- Wirehead ---
+
+def has(module):
+    return subprocess.run([sys.executable, "-c", f"import {module}"], check=False,
+                          capture_output=True).returncode == 0
+
+
+class Scripts:
+    """The scripts of Wirehead's example in a folder, as its users have them."""
+
+    def __init__(self, c, folder, **keys):
+        shutil.copytree(UNIT, folder, dirs_exist_ok=True)
+        with open(os.path.join(folder, "config.yaml"), "a", encoding="utf-8") as f:
+            f.writelines(f"{key}: {value}\n" for key, value in keys.items())
+        standins = [] if has("torch") and has("numpy") else [STANDINS]
+        self.folder, self.running = folder, []
+        self.env = {**os.environ, "PYTHONPATH": os.pathsep.join(SOURCES + standins), "HOME": folder,
+                    "DFC_ACCESS_KEY": c.root.access, "DFC_SECRET_KEY": c.root.secret,
+                    "no_proxy": "127.0.0.1,localhost", "PYTHONDONTWRITEBYTECODE": "1"}
+        self.env.pop("DFC_ENDPOINT", None)
+
+    def start(self, name):
+        out = open(os.path.join(self.folder, name + ".out"), "w", encoding="utf-8")
+        with out:
+            process = subprocess.Popen([sys.executable, name], cwd=self.folder, env=self.env,
+                                       stdout=out, stderr=subprocess.STDOUT)
+        self.running.append(process)
+        return process
+
+    def output(self, name):
+        with open(os.path.join(self.folder, name + ".out"), encoding="utf-8") as f:
+            return f.read()
+
+    def end(self):
+        for process in self.running:
+            process.kill()
+            process.wait()
+
+
+def test_the_scripts_of_wirehead(c):
+    port = int(c.endpoint.rsplit(":", 1)[1])
+    with tempfile.TemporaryDirectory() as folder:
+        scripts = Scripts(c, folder, PORT=port)
+        try:
+            run_scripts(c, scripts)
+        finally:
+            scripts.end()
+
+
+def run_scripts(c, scripts):
+    scripts.start("manager.py")
+    loader = scripts.start("loader.py")
+    wait_for(lambda: "waiting for data" in scripts.output("loader.py"), "the loader waits")
+    generator = scripts.start("generator.py")
+    ends = (generator.wait(WAIT_SECONDS), loader.wait(WAIT_SECONDS))
+    made, read = scripts.output("generator.py"), scripts.output("loader.py")
+    equal(ends, (0, 0), f"the ends of generator and loader\n{made}\n{read}")
+    lines = made.splitlines()
+    check("Generator: Initialized" in lines, made)
+    equal([line for line in lines if line.startswith("Pushing")],
+          [f"Pushing index: {i}, with cap: 100" for i in range(100)], "pushes")
+    equal(lines.count("\t====Generator: Swap success!===="), 1, "swaps")
+    equal(lines.count("Generator: Documents deleted: 0"), 1, "swaps")
+    lines = read.splitlines()
+    equal((lines[0], lines[-1]), ("Dataset: config loaded from config.yaml",
+                                  "Unit example passed successfully"), "the loader")
+    check("Dataset: Data is ready" in lines and "Loader, index:  99" in lines, read)
+    wait_for(lambda: "Manager: Documents deleted: 0" in scripts.output("manager.py"), "the manager")
+    check("Generated samples so far 100" in scripts.output("manager.py"), "the manager counts")
+    ring = c.ring("unit-test")
+    kinds = ring.read(ring.head().newest(), range(100))[7].kinds
+    equal({name: (k.dtype, k.shape) for name, k in kinds.items()},
+          {"data": ("<f8", (256,)), "label": ("<f8", (256,))}, "what is stored")
+    check(0 < sum(kinds["data"].data.cast("d")) < 256, "the values are kept")
+
+
+def test_wirehead_says_what_is_wrong(c):
+    with tempfile.TemporaryDirectory() as folder:
+        c.ring("no-ring")._bucket.create()
+        for keys, why in (({"ENDPOINT": c.endpoint, "DBNAME": "no-ring"}, "is no ring"),
+                          ({"ENDPOINT": c.endpoint, "SWAP_CAP": "many"}, "SWAP_CAP has to be"),
+                          ({"ENDPOINT": c.endpoint, "CAST": "int3"}, "CAST has to be")):
+            scripts = Scripts(c, os.path.join(folder, why.split()[0]), **keys)
+            try:
+                status = scripts.start("generator.py").wait(WAIT_SECONDS)
+                check(status == 1 and why in scripts.output("generator.py"),
+                      scripts.output("generator.py"))
+            finally:
+                scripts.end()
 
 
 if __name__ == "__main__":

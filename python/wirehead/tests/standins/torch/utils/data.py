@@ -1,0 +1,10 @@
+class Dataset:
+    pass
+
+
+class IterableDataset(Dataset):
+    pass
+
+
+class Sampler:
+    pass
