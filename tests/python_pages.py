@@ -15,7 +15,7 @@ SOURCES = os.path.join(ROOT, "python", "src", "dfc")
 #: Section, module, and what it says beside the docstrings.
 SECTIONS = (
     ("dfc", "client", ""), ("dfc", "bucket", ""), ("dfc", "object", ""), ("dfc", "job", ""),
-    ("dfc", "errors", ""), ("dfc.objects", "objects", ""), ("dfc.shards", "shards", ""),
+    ("dfc", "errors", ""), ("dfc.objects", "objects", ""), ("dfc.ring", "ring", ""), ("dfc.shards", "shards", ""),
     ("dfc.torch", "torch", "It needs the package `torch`."), ("dfc.vdisc", "vdisc", ""),
     ("dfc.webdataset", "webdataset", ""),
     ("dfc.fs", "fs", "It needs the package `fsspec`. Its methods are those of any file system of fsspec."),
@@ -34,7 +34,8 @@ LEFT_OUT = {
 
 #: What a variable of a class is called; else the name of the class.
 CALLED = {"ObjectReader": "reader", "ShardReader": "reader", "ShardDataset": "data",
-          "ObjectDataset": "data", "MapDataset": "data", "ImageDataset": "data"}
+          "ObjectDataset": "data", "MapDataset": "data", "ImageDataset": "data",
+          "RingReader": "reader", "RingShare": "share"}
 
 HEAD = """# Python package
 

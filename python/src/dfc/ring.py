@@ -90,6 +90,7 @@ class Head:
         self._taken = {str(row["lane"]): int(row["taken"]) for row in document["lanes"]}
 
     def newest(self) -> Optional[Generation]:
+        """The last one that is kept; None: there is none."""
         return self.generations[-1] if self.generations else None
 
     def after(self, number: int) -> Optional[Generation]:
@@ -191,6 +192,7 @@ class Ring:
         self._bucket.set(ring=f"cap={cap}")
 
     def exists(self) -> bool:
+        """Is there a bucket of this name?"""
         return self._bucket.exists()
 
     def info(self) -> Dict[str, Any]:
@@ -198,6 +200,7 @@ class Ring:
         return self._bucket.info()
 
     def destroy(self, missing_ok: bool = False) -> None:
+        """With all samples."""
         self._bucket.destroy(missing_ok)
 
     def status(self) -> Dict[str, Any]:
@@ -415,6 +418,7 @@ class RingReader:
         return self.batch([index])[0]
 
     def batch(self, indexes: Sequence[int]) -> List[Sample]:
+        """The samples of these indexes, of the newest generation."""
         return self.batch_of(indexes)[1]
 
     def batch_of(self, indexes: Sequence[int]) -> Tuple[Generation, List[Sample]]:
@@ -473,6 +477,7 @@ class RingShare:
         self._begun = 0  # its number, if some were given
 
     def state(self) -> Dict[str, Any]:
+        """Where the share is, for `restore`: all of it becomes JSON."""
         return {"after": self._after, "begun": self._begun, "given": self._given, "consumer": self._consumer,
                 "consumers": self._consumers, "seed": self._seed, "shuffle": self._shuffle}
 
