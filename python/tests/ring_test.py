@@ -66,13 +66,13 @@ class KindsTest(unittest.TestCase):
 
     def test_lists(self):
         for value, expected in ((b"ab", b"ab"), (array.array("h", [1, -2]), [1, -2])):
-            self.assertEqual(_arrays.to_list(_arrays.to_kind("k", value)), expected)
+            self.assertEqual(_arrays.to_kind("k", value).tolist(), expected)
         kind = dfc.ring.Kind("|u1", (2, 1, 2), memoryview(b"\1\2\3\4"))
-        self.assertEqual(_arrays.to_list(kind), [[[1, 2]], [[3, 4]]])
-        self.assertEqual(_arrays.to_list(dfc.ring.Kind("<f2", (), memoryview(b"\0\x3c"))), 1.0)
-        self.assertEqual(_arrays.to_list(dfc.ring.Kind("|u1", (2, 0), memoryview(b""))), [[], []])
+        self.assertEqual(kind.tolist(), [[[1, 2]], [[3, 4]]])
+        self.assertEqual(dfc.ring.Kind("<f2", (), memoryview(b"\0\x3c")).tolist(), 1.0)
+        self.assertEqual(dfc.ring.Kind("|u1", (2, 0), memoryview(b"")).tolist(), [[], []])
         with self.assertRaisesRegex(dfc.Invalid, "numpy"):
-            _arrays.to_list(dfc.ring.Kind("<c8", (), memoryview(b"")))
+            dfc.ring.Kind("<c8", (), memoryview(b"")).tolist()
 
     @unittest.skipIf(numpy is None, "numpy is not there")
     def test_arrays_of_numpy(self):
@@ -143,7 +143,7 @@ class RingTest(Rings):
         for sample in samples:
             data = sample.kinds["data"]
             self.assertEqual((data.dtype, data.shape), ("<f4", (2,)))
-            self.assertEqual(_arrays.to_list(data), [number(sample), number(sample) + 0.5])
+            self.assertEqual(data.tolist(), [number(sample), number(sample) + 0.5])
             self.assertFalse(data.data.readonly)
 
     def test_many_in_a_request(self):
@@ -270,7 +270,7 @@ class ShareTest(Rings):
         self.made.keep = 3
         for begin in (0, 100, 200):
             self.fill(begin)
-        for consumers in (1, 2, 3, 8):
+        for consumers in (1, 3):
             for ahead in (0, 2):
                 found = [numbers(share) for share in self.shares(
                     consumers, after=0, generations=3, ahead=ahead)]
@@ -289,7 +289,7 @@ class ShareTest(Rings):
         self.made.keep = 3
         for begin in (0, 100):
             self.fill(begin)
-        for stop in range(2 * self.CAP):
+        for stop in (0, 1, 6, 7, 8, 13):
             share = RingShare(self.ring, after=0, generations=2)
             first = [number(sample) for _, sample in zip(range(stop), share)]
             again = RingShare(self.ring, after=0, generations=2)

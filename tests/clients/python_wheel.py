@@ -35,7 +35,7 @@ print(json.dumps({"version": dfc.__version__, "metadata": importlib.metadata.ver
 
 
 def build(folder):
-    """The wheel's path, and the Python whose pip made it.  The sources are copied: nothing is written into the tree."""
+    """The wheels' paths, and the Python whose pip made them.  The sources are copied: nothing is written into the tree."""
     source = os.path.join(folder, "source")
     shutil.copytree(os.path.join(frame.ROOT, "python"), source,
                     ignore=shutil.ignore_patterns("__pycache__"))
@@ -43,10 +43,11 @@ def build(folder):
     why = install(python, [BUILDER]) or pip(python, "download", "-q", "-d", folder, NEEDED)
     if why:
         skip(f"{BUILDER} and {NEEDED} cannot be installed: {why}")
-    equal(pip(python, "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, source), "",
-          "what pip says")
-    wheel = next(f for f in os.listdir(folder) if f.startswith("dfc"))
-    return os.path.join(folder, wheel), python
+    equal(pip(python, "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, source,
+              os.path.join(source, "wirehead")), "", "what pip says")
+    names = sorted(f for f in os.listdir(folder) if f.startswith("dfc"))
+    equal([n.split("-")[0] for n in names], ["dfc_client", "dfc_wirehead"], "wheels")
+    return [os.path.join(folder, name) for name in names], python
 
 
 def modules():
@@ -59,6 +60,15 @@ def test_what_is_in_the_wheel(_):
         rest = {n.split("/")[0] for n in wheel.namelist()} - {"dfc"}
     equal(sorted(names), [n for n in modules() if n != "__pycache__"], "the modules")
     equal(rest, {"dfc_client-0.1.0.dist-info"}, "the rest")
+
+
+def test_the_wheel_of_wirehead(_):
+    with zipfile.ZipFile(WIREHEAD) as wheel:
+        names = sorted(n.removeprefix("wirehead/") for n in wheel.namelist() if n.startswith("wirehead/"))
+        metadata = wheel.read("dfc_wirehead-0.1.0.dist-info/METADATA").decode()
+    folder = os.path.join(frame.ROOT, "python", "wirehead", "src", "wirehead")
+    equal(names, sorted(n for n in os.listdir(folder) if n != "__pycache__"), "the modules")
+    check("Requires-Dist: dfc-client==0.1.0" in metadata, metadata)
 
 
 def test_an_empty_environment(c):
@@ -81,5 +91,5 @@ def test_an_empty_environment(c):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
-        WHEEL, BUILDER_PYTHON = build(place)
+        (WHEEL, WIREHEAD), BUILDER_PYTHON = build(place)
         main(GuardedCluster, targets=1)

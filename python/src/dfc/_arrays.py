@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import array
 import ctypes
-import struct
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, Mapping
 
 from ._frame import BYTES, Kind
 from .errors import Invalid
@@ -22,9 +21,6 @@ TORCH_DTYPES = {
     "bool": "|b1", "uint8": "|u1", "int8": "|i1", "int16": "<i2", "int32": "<i4", "int64": "<i8",
     "uint16": "<u2", "uint32": "<u4", "uint64": "<u8", "float16": "<f2", "float32": "<f4",
     "float64": "<f8", "complex64": "<c8", "complex128": "<c16"}
-#: Formats of `struct`, by numpy's text without the order of bytes.
-FORMATS = {"b1": "?", "u1": "B", "i1": "b", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q",
-           "i8": "q", "f2": "e", "f4": "f", "f8": "d"}
 
 
 def _wrong(name: str, what: str) -> Invalid:
@@ -96,21 +92,3 @@ def to_kinds(sample: Mapping[str, Any]) -> Dict[str, Kind]:
         if len(kinds[name].shape) > DIMENSIONS_MAX:
             raise _wrong(name, f"has more than {DIMENSIONS_MAX} dimensions")
     return kinds
-
-
-def to_list(kind: Kind) -> Any:
-    """Nested lists of numbers; bytes of what is no array.  Without numpy."""
-    if kind.dtype == BYTES:
-        return bytes(kind.data)
-    form = FORMATS.get(kind.dtype[1:])
-    if form is None or kind.dtype[0] == ">":
-        raise Invalid(f"the dtype {kind.dtype} needs numpy", code="invalid_argument")
-    numbers = struct.unpack(f"<{len(kind.data) // int(kind.dtype[2:])}{form}", kind.data)
-    return _nest(list(numbers), kind.shape) if kind.shape else numbers[0]
-
-
-def _nest(numbers: List[Any], shape: Tuple[int, ...]) -> List[Any]:
-    if len(shape) == 1:
-        return numbers
-    step = len(numbers) // max(shape[0], 1)
-    return [_nest(numbers[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]

@@ -35,6 +35,18 @@ def _sum(*parts: "Union[bytes, bytearray, memoryview]") -> int:
     return int(state.intdigest())
 
 
+#: Formats of `struct`, by numpy's text without the order of bytes.
+_FORMATS = {"b1": "?", "u1": "B", "i1": "b", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q",
+            "i8": "q", "f2": "e", "f4": "f", "f8": "d"}
+
+
+def _nest(numbers: List[Any], shape: Tuple[int, ...]) -> List[Any]:
+    if len(shape) == 1:
+        return numbers
+    step = len(numbers) // max(shape[0], 1)
+    return [_nest(numbers[i * step:(i + 1) * step], shape[1:]) for i in range(shape[0])]
+
+
 @dataclass(frozen=True)
 class Kind:
     """One array of a sample, as it was pushed."""
@@ -47,6 +59,16 @@ class Kind:
         """An array over the same memory; not of bytes."""
         import numpy  # type: ignore[import] # pylint: disable=import-outside-toplevel
         return numpy.frombuffer(self.data, dtype=self.dtype).reshape(self.shape)
+
+    def tolist(self) -> Any:
+        """Nested lists of numbers, a number, or bytes of what is no array; without numpy."""
+        if self.dtype == BYTES:
+            return bytes(self.data)
+        form = _FORMATS.get(self.dtype[1:])
+        if form is None or self.dtype[0] == ">":
+            raise Invalid(f"the dtype {self.dtype} needs numpy", code="invalid_argument")
+        numbers = list(struct.unpack(f"<{len(self.data) // int(self.dtype[2:])}{form}", self.data))
+        return _nest(numbers, self.shape) if self.shape else numbers[0]
 
 
 @dataclass(frozen=True)
