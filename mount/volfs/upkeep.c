@@ -32,10 +32,10 @@ static bool ends(void *context)
     return ends;
 }
 
-static void clean_trash(struct volfs *v)
+static void clean_trash(struct volfs *v, uint64_t lease_ms)
 {
     const struct volume_caller cleaner = {.uid = 0, .stops = ends, .context = v};
-    int rc = volume_trash_clean(v->volume, &cleaner);
+    int rc = volume_trash_clean(v->volume, &cleaner, lease_ms);
     if (rc != 0 && rc != -EINTR)
         log_warn("the trash is not emptied", lstr("volume", volume_format(v->volume)->name),
                  li64("error", -rc));
@@ -45,11 +45,12 @@ static void clean_trash(struct volfs *v)
 static void clean(struct volfs *v)
 {
     struct garbage_tally removed;
+    const uint64_t lease_ms = LEASES_IN_CLEANING * v->options.clean_ms;
     bool held, more = true;
-    int rc = volume_lease(v->volume, LEASES_IN_CLEANING * v->options.clean_ms, &held);
+    int rc = volume_lease(v->volume, lease_ms, &held);
     if (rc != 0 || !held)
         return;
-    clean_trash(v);
+    clean_trash(v, lease_ms);
     while (rc == 0 && more)
         rc = volume_clean(v->volume, &more);
     if (rc != 0)

@@ -122,6 +122,8 @@ static void move(struct txn *t, const struct side *from, const struct side *to,
     txn_delete(t, &from->item->key);
     put_entry(t, to, from);
     move_inode(t, from, to->directory);
+    if (trash_has(from->directory))
+        trash_leave(t, from->ino);
     txn_expect_at_least(t, &to->directory_key, ATTR_NLINK, 1); /* not removed */
     txn_expect_equal(t, &to->directory_key, ATTR_PARENT, (int64_t)to->directory_attr.parent);
     count(t, &from->directory_key, ATTR_ENTRIES, -1);

@@ -126,6 +126,31 @@ bool trash_is_full(const struct txn *t, const struct meta_value *use)
            meta_field(use, USE_BYTES_LEFT) < (int64_t)t->v->format.block_bytes;
 }
 
+static struct meta_key whole_name_key(uint64_t ino)
+{
+    return meta_key_named(META_XATTR, ino, TRASH_WHOLE_NAME, strlen(TRASH_WHOLE_NAME));
+}
+
+void trash_leave(struct txn *t, uint64_t ino)
+{
+    const struct meta_key key = whole_name_key(ino);
+    txn_delete(t, &key);
+}
+
+/* The entry that `was` becomes; its name is in the arena. */
+static struct meta_key trash_entry(struct txn *t, const struct trash_name *was, uint64_t ino)
+{
+    char *name = arena_bytes(t->arena, META_NAME_MAX + 1);
+    const int size =
+        snprintf(name, META_NAME_MAX + 1, "%llu-%llu-%s", (unsigned long long)was->directory,
+                 (unsigned long long)ino, was->name);
+    if (size > META_NAME_MAX) {
+        const struct meta_key key = whole_name_key(ino);
+        txn_put(t, &key, was->name, strlen(was->name));
+    }
+    return steps_entry(was->hour, name);
+}
+
 void trash_drop_name(struct txn *t, const struct trash_name *was, const struct meta_value *use,
                      uint64_t ino, const struct attr *a)
 {
@@ -134,13 +159,10 @@ void trash_drop_name(struct txn *t, const struct trash_name *was, const struct m
         steps_drop_name(t, ino, a);
         return;
     }
-    char name[META_NAME_MAX + 1];
     uint8_t bytes[ENTRY_BYTES];
-    snprintf(name, sizeof name, "%llu-%llu-%s", (unsigned long long)was->directory,
-             (unsigned long long)ino, was->name);
     const struct meta_key inode = meta_key_point(META_ATTR, ino);
     const struct meta_key hour = meta_key_point(META_ATTR, was->hour);
-    const struct meta_key entry = steps_entry(was->hour, name);
+    const struct meta_key entry = trash_entry(t, was, ino);
     entry_encode(a->mode, ino, bytes);
     txn_expect(t, &entry, &(struct meta_value){.found = false});
     txn_put(t, &entry, bytes, sizeof bytes);

@@ -5,6 +5,9 @@
  *         12-34-notes         was "notes" in directory 12, and is inode 34
  *         clone-35            is not complete
  *
+ * A name of the trash is cut where it is too long.  Then the inode has the whole name of before as
+ * an extended attribute, until it leaves the trash.
+ *
  * Both are made when they are needed, and belong to root alone.  Nothing is made, linked or moved
  * into them but by the calls here, and hours are removed by the cleaning alone. */
 #pragma once
@@ -17,6 +20,7 @@
 #define TRASH_HOUR_MS (3600ll * 1000)
 #define TRASH_DAY_MS (24 * TRASH_HOUR_MS)
 enum { TRASH_HOUR_NAME = 24 };
+#define TRASH_WHOLE_NAME "trusted.dfc.trash-name" /* extended attribute: a name that was cut */
 
 /* The trash itself, or an hour of it. */
 static inline bool trash_has(uint64_t directory)
@@ -46,6 +50,8 @@ struct trash_name {
     const char *name;
     bool whole; /* a directory may have names */
 };
+/* An inode leaves the trash. */
+void trash_leave(struct txn *t, uint64_t ino);
 bool trash_is_full(const struct txn *t, const struct meta_value *use);
 /* One name less; the entry itself and the counters of its directory are the caller's.  The last
  * name moves to the trash, or steps_drop_name().  use: as it was read; a volume that is full keeps

@@ -215,7 +215,7 @@ static void clean_trash(struct world *w, struct client *c)
     c->beat_ms = w->now_ms;
     if (volume_beat(c->v) != 0)
         sim_fail(w, "the heartbeat of the last client failed");
-    else if (volume_trash_clean(c->v, NULL) != 0)
+    else if (volume_trash_clean(c->v, NULL, 0) != 0)
         sim_fail(w, "the trash cannot be cleaned");
 }
 

@@ -1,12 +1,50 @@
-/* The end of what is in the trash: hours whose days are over. */
+/* The end of what is in the trash: hours whose days are over.
+ *
+ * What cannot be removed, as an inode is damaged, is logged and stays; all else goes.  So an hour
+ * is removed whole first, and name by name only if that fails. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "common/log.h"
 #include "mount/volume/trash.h"
 #include "mount/volume/trees/rmr.h"
 
-enum { HOURS = 100 }; /* of a page */
+enum { PAGE = 100, RENEWALS_IN_LEASE = 3 };
+
+struct cleaning {
+    struct volume *v;
+    const struct volume_caller *outer;
+    struct volume_caller caller;
+    uint64_t lease_ms;
+    int64_t renewed_ns;
+    int first; /* error */
+};
+
+/* ---- the lease ---- */
+
+static bool renew(struct cleaning *c)
+{
+    bool held;
+    const int64_t now_ns = volume_now(c->v);
+    const int64_t age_ms = (now_ns - c->renewed_ns) / 1000000;
+    if (c->lease_ms == 0 || age_ms < (int64_t)(c->lease_ms / RENEWALS_IN_LEASE))
+        return true;
+    c->renewed_ns = now_ns;
+    return volume_lease(c->v, c->lease_ms, &held) == 0 && held;
+}
+
+/* Between any two transactions. */
+static bool stops(void *context)
+{
+    struct cleaning *c = context;
+    const struct volume_caller *outer = c->outer;
+    if (outer != NULL && outer->stops != NULL && outer->stops(outer->context))
+        return true;
+    return !renew(c);
+}
+
+/* ---- names ---- */
 
 /* An hour is kept for a day at least: clones are built there. */
 static int64_t kept_ms(struct volume *v)
@@ -15,29 +53,86 @@ static int64_t kept_ms(struct volume *v)
     return (days > 0 ? days : 1) * TRASH_DAY_MS;
 }
 
-int volume_trash_clean(struct volume *v, const struct volume_caller *caller)
+static int engine_now(struct volume *v, int64_t *now_ms)
+{
+    struct error err = ERROR_INIT;
+    const int rc = v->meta->ops->now(v->meta, now_ms, &err);
+    return rc == 0 ? 0 : txn_engine_error("clock", &err);
+}
+
+/* 0: others may go, whatever became of this one. */
+static int failed(struct cleaning *c, const char *where, const char *name, int rc)
+{
+    int64_t now_ms;
+    if (rc == 0 || rc == -ENOENT) /* another client removed it */
+        return 0;
+    if (rc == -EINTR)
+        return rc;
+    c->first = c->first != 0 ? c->first : rc;
+    log_warn("what cannot be removed stays in the trash; 'fs fsck' tells what is damaged",
+             lstr("volume", c->v->format.name), lstr("in", where), lstr("name", name),
+             li64("error", -rc));
+    return engine_now(c->v, &now_ms); /* without the engine all others would fail, too */
+}
+
+typedef int clean_take(struct cleaning *c, const struct volume_name *n, void *context);
+
+static int each(struct cleaning *c, uint64_t directory, clean_take *take, void *context)
 {
     struct arena *arena = arena_new(4096);
     struct volume_name *names;
-    struct volume_tally tally;
-    struct error err = ERROR_INIT;
     size_t count = 0;
-    int64_t now_ms;
     bool more = false;
     char after[META_NAME_MAX + 1] = "";
-    int rc = v->meta->ops->now(v->meta, &now_ms, &err);
-    if (rc != 0)
-        rc = txn_engine_error("clock", &err);
+    int rc;
     do {
         arena_reset(arena);
-        if (rc == 0)
-            rc = volume_readdir(v, TRASH_INO, after, HOURS, arena, &names, &count, &more);
+        rc = volume_readdir(c->v, directory, after, PAGE, arena, &names, &count, &more);
         for (size_t i = 0; i < count && rc == 0; i++) {
             snprintf(after, sizeof after, "%s", names[i].name);
-            if (trash_hour_end_ms(names[i].ino) + kept_ms(v) <= now_ms)
-                rc = remove_tree(v, TRASH_INO, names[i].name, caller, &tally);
+            rc = take(c, &names[i], context);
         }
     } while (rc == 0 && more);
     arena_free(arena);
-    return rc == -ENOENT ? 0 : rc; /* there is no trash, or another client cleaned it */
+    return rc == -ENOENT ? 0 : rc; /* there is none, or another client cleaned it */
+}
+
+static int remove_name(struct cleaning *c, const struct volume_name *n, void *hour)
+{
+    struct volume_tally tally;
+    const struct volume_name *of = hour;
+    if (stops(c))
+        return -EINTR;
+    const int rc = remove_tree(c->v, of->ino, n->name, &c->caller, &tally);
+    return failed(c, of->name, tally.name[0] != '\0' ? tally.name : n->name, rc);
+}
+
+static int remove_hour(struct cleaning *c, const struct volume_name *n, void *now)
+{
+    struct volume_tally tally;
+    struct volume_name hour = *n;
+    const int64_t *now_ms = now;
+    if (trash_hour_end_ms(n->ino) + kept_ms(c->v) > *now_ms)
+        return 0;
+    if (stops(c))
+        return -EINTR;
+    int rc = remove_tree(c->v, TRASH_INO, n->name, &c->caller, &tally);
+    if (rc == 0 || rc == -ENOENT || rc == -EINTR)
+        return rc == -EINTR ? rc : 0;
+    rc = each(c, n->ino, remove_name, &hour);
+    if (rc == 0)
+        rc = remove_directory(c->v, TRASH_INO, n->name);
+    return rc == -ENOTEMPTY ? 0 : failed(c, TRASH_NAME, n->name, rc);
+}
+
+int volume_trash_clean(struct volume *v, const struct volume_caller *caller, uint64_t lease_ms)
+{
+    struct cleaning c = {
+        .v = v, .outer = caller, .lease_ms = lease_ms, .renewed_ns = volume_now(v)};
+    int64_t now_ms;
+    c.caller = (struct volume_caller){.uid = 0, .stops = stops, .context = &c};
+    int rc = engine_now(v, &now_ms);
+    if (rc == 0)
+        rc = each(&c, TRASH_INO, remove_hour, &now_ms);
+    return rc != 0 ? rc : c.first;
 }

@@ -289,7 +289,7 @@ static void test_what_was_left(void **state)
     struct volume_inode found;
     const struct volume_new what = {.mode = S_IFREG | 0644};
     (void)state;
-    assert_int_equal(volume_trash_clean(f.b, NULL), 0); /* there is none */
+    assert_int_equal(volume_trash_clean(f.b, NULL, 0), 0); /* there is none */
     assert_int_equal(trash_need_hour(f.a, &hour), 0);
     assert_int_equal(trash_need_hour(f.b, &hour), 0);
     trash_hour_name(hour, name);
@@ -306,10 +306,10 @@ static void test_what_was_left(void **state)
     assert_int_equal(volume_rename(f.a, TRASH_INO, name, VOLUME_ROOT, "x", 0), -EPERM);
     assert_int_equal(check_all(), 4);
     advance(TRASH_DAY_MS);
-    assert_int_equal(volume_trash_clean(f.b, NULL), 0);
+    assert_int_equal(volume_trash_clean(f.b, NULL, 0), 0);
     assert_int_equal(attr_of(hour).nlink, 2);
     advance(TRASH_HOUR_MS);
-    assert_int_equal(volume_trash_clean(f.b, NULL), 0);
+    assert_int_equal(volume_trash_clean(f.b, NULL, 0), 0);
     assert_int_equal(attr_of(hour).nlink, 0);
     assert_int_equal(attr_of(TRASH_INO).entries, 0);
     clean_all();

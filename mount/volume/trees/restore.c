@@ -73,12 +73,24 @@ static bool parse_name(const char *text, uint64_t ino, uint64_t *directory, cons
     return end != second && *end == '-' && number == ino && **name != '\0';
 }
 
+/* The name of before: what `cut` is the beginning of, in the arena. */
+static int whole_name(struct volume *v, uint64_t ino, const char *cut, struct arena *arena,
+                      const char **out)
+{
+    const uint8_t *value;
+    size_t size;
+    int rc = volume_getxattr(v, ino, TRASH_WHOLE_NAME, arena, &value, &size);
+    *out = rc == 0 ? arena_strndup(arena, (const char *)value, size) : cut;
+    return rc == -ENODATA ? 0 : rc;
+}
+
 int volume_restore(struct volume *v, const char *hour, const char *name,
                    const struct volume_caller *caller)
 {
     struct volume_inode found;
     uint64_t directory, place;
     const char *was;
+    struct arena *arena = arena_new(1024);
     int rc = find_hour(v, hour, &directory);
     if (rc == 0)
         rc = volume_lookup(v, directory, name, &found);
@@ -87,6 +99,11 @@ int volume_restore(struct volume *v, const char *hour, const char *name,
     if (rc == 0 && !parse_name(name, found.ino, &place, &was))
         rc = -EINVAL;
     if (rc == 0)
+        rc = whole_name(v, found.ino, was, arena, &was);
+    if (rc == 0)
         rc = place_check(v, place, was, caller);
-    return rc == 0 ? volume_rename(v, directory, name, place, was, RENAME_NOREPLACE) : rc;
+    if (rc == 0)
+        rc = volume_rename(v, directory, name, place, was, RENAME_NOREPLACE);
+    arena_free(arena);
+    return rc;
 }

@@ -64,7 +64,7 @@ static void clean_all(void)
     advance(GRACE_MS + 1);
     assert_int_equal(volume_beat(f.a), 0);
     assert_int_equal(volume_beat(f.b), 0);
-    assert_int_equal(volume_trash_clean(f.a, &root), 0);
+    assert_int_equal(volume_trash_clean(f.a, &root, 0), 0);
     while (more)
         assert_int_equal(volume_clean(f.a, &more), 0);
 }
@@ -282,6 +282,13 @@ static void test_removed_for_ever(void **state)
     assert_int_equal(check_all(), 3);
 }
 
+static size_t xattrs_of(uint64_t ino)
+{
+    _cleanup_buf_ struct buf names = BUF_INIT;
+    assert_int_equal(volume_listxattr(f.b, ino, true, &names), 0);
+    return names.len;
+}
+
 static void test_long_names(void **state)
 {
     char name[META_NAME_MAX + 1];
@@ -289,13 +296,132 @@ static void test_long_names(void **state)
     (void)state;
     memset(name, 'n', META_NAME_MAX);
     name[META_NAME_MAX] = '\0';
+    name[META_NAME_MAX - 1] = 'e';
     uint64_t ino = make(VOLUME_ROOT, name, S_IFREG | 0644);
     assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, name), 0);
     assert_int_equal(volume_trash_list(f.b, HOUR, "", 1, &root, f.arena, &page), 0);
     assert_int_equal(strlen(page.rows[0].name), META_NAME_MAX);
+    check_all();
     assert_int_equal(volume_restore(f.b, HOUR, page.rows[0].name, &root), 0);
-    name[META_NAME_MAX - 4] = '\0'; /* "1-2-" took its place */
     assert_int_equal(lookup(VOLUME_ROOT, name), ino);
+    assert_int_equal(xattrs_of(ino), 0);
+    /* Moved by hand, and with a tree: the next whole name is another one. */
+    assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, name), 0);
+    assert_true(xattrs_of(ino) > 0);
+    assert_int_equal(
+        volume_rename(f.b, lookup(TRASH_INO, HOUR), page.rows[0].name, VOLUME_ROOT, "f", 0), 0);
+    assert_int_equal(xattrs_of(ino), 0);
+    uint64_t d = make(VOLUME_ROOT, name, S_IFDIR | 0755);
+    struct volume_tally tally;
+    assert_int_equal(volume_rmr(f.a, VOLUME_ROOT, name, &root, false, &tally), 0);
+    assert_int_equal(volume_trash_list(f.b, HOUR, "", 1, &root, f.arena, &page), 0);
+    assert_int_equal(volume_restore(f.b, HOUR, page.rows[0].name, &root), 0);
+    assert_int_equal(lookup(VOLUME_ROOT, name), d);
+    check_all();
+}
+
+static void damage(uint64_t ino)
+{
+    struct error err = ERROR_INIT;
+    const struct meta_step step = {
+        .kind = META_PUT, .key = meta_key_point(META_ATTR, ino), .data = "?", .size = 1};
+    struct meta_commit c = {.steps = &step, .count = 1};
+    assert_int_equal(f.m->ops->commit(f.m, &c, &err), 0);
+}
+
+static bool is_gone(uint64_t ino)
+{
+    struct attr a;
+    return volume_getattr(f.a, ino, &a) == -ENOENT;
+}
+
+/* Of two hours, the first with a damaged file among others and a damaged tree. */
+static void test_damage_stops_nothing_else(void **state)
+{
+    char name[8];
+    bool more = true;
+    (void)state;
+    uint64_t d = make(VOLUME_ROOT, "d", S_IFDIR | 0755);
+    uint64_t below = make(d, "below", S_IFREG | 0644), inodes[5];
+    for (unsigned i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "f%u", i);
+        inodes[i] = make(VOLUME_ROOT, name, S_IFREG | 0644);
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "f%u", i);
+        assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, name), 0);
+    }
+    struct volume_tally tally;
+    assert_int_equal(volume_rmr(f.a, VOLUME_ROOT, "d", &root, false, &tally), 0);
+    advance(TRASH_HOUR_MS);
+    assert_int_equal(volume_beat(f.a), 0);
+    assert_int_equal(volume_beat(f.b), 0);
+    assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, "f4"), 0);
+    damage(inodes[1]);
+    damage(below);
+    advance(4 * TRASH_DAY_MS);
+    assert_int_equal(volume_beat(f.a), 0);
+    assert_int_equal(volume_beat(f.b), 0);
+    assert_int_equal(volume_trash_clean(f.a, &root, 0), -EIO);
+    advance(GRACE_MS + 1);
+    assert_int_equal(volume_beat(f.a), 0);
+    while (more)
+        assert_int_equal(volume_clean(f.a, &more), 0);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(is_gone(inodes[i]), i != 1);
+    assert_false(is_gone(below) || is_gone(d));
+    assert_int_equal(lookup(TRASH_INO, "1970-01-01-01"), 0); /* the second hour */
+    assert_true(lookup(TRASH_INO, HOUR) != 0);
+}
+
+enum { LEASE_MS = 90000 };
+
+/* Each question of the removal takes a third of a lease. */
+static bool takes_long(void *context)
+{
+    bool held, *stolen = context;
+    advance(LEASE_MS / 3);
+    assert_int_equal(volume_beat(f.a), 0);
+    assert_int_equal(volume_beat(f.b), 0);
+    assert_int_equal(volume_lease(f.b, LEASE_MS, &held), 0);
+    *stolen |= held;
+    return false;
+}
+
+static void test_the_lease_is_renewed(void **state)
+{
+    bool held, stolen = false;
+    char name[8];
+    const struct volume_caller slow = {.stops = takes_long, .context = &stolen};
+    (void)state;
+    for (unsigned i = 0; i < 300; i++) { /* some pages */
+        snprintf(name, sizeof name, "f%u", i);
+        make(VOLUME_ROOT, name, S_IFREG | 0644);
+        assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, name), 0);
+    }
+    advance(3 * TRASH_DAY_MS);
+    assert_int_equal(volume_beat(f.a), 0);
+    assert_int_equal(volume_beat(f.b), 0);
+    assert_int_equal(volume_lease(f.a, LEASE_MS, &held), 0);
+    assert_true(held);
+    assert_int_equal(volume_trash_clean(f.a, &slow, LEASE_MS), 0);
+    assert_false(stolen);
+    assert_int_equal(lookup(TRASH_INO, HOUR), 0);
+}
+
+/* Another client has the lease by now: it cleans. */
+static void test_without_the_lease_cleaning_ends(void **state)
+{
+    bool held;
+    (void)state;
+    make(VOLUME_ROOT, "f", S_IFREG | 0644);
+    assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, "f"), 0);
+    advance(3 * TRASH_DAY_MS);
+    assert_int_equal(volume_beat(f.a), 0);
+    assert_int_equal(volume_beat(f.b), 0);
+    assert_int_equal(volume_lease(f.b, LEASE_MS, &held), 0);
+    assert_int_equal(volume_trash_clean(f.a, &root, 1), -EINTR);
+    assert_true(lookup(TRASH_INO, HOUR) != 0);
 }
 
 /* Three inodes at most: the trash and its hour have no room beside a file. */
@@ -327,6 +453,9 @@ int main(void)
         TEST(test_the_end_of_days),
         TEST(test_removed_for_ever),
         TEST(test_long_names),
+        TEST(test_damage_stops_nothing_else),
+        TEST(test_the_lease_is_renewed),
+        TEST(test_without_the_lease_cleaning_ends),
         cmocka_unit_test_setup_teardown(test_a_full_volume_keeps_nothing, setup_limits,
                                         clients_teardown),
     };

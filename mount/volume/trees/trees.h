@@ -59,8 +59,11 @@ int volume_trash_hour(struct volume *v, const char *after, char hour[static META
  * or in the trash itself.  EEXIST: the name is taken.  EINVAL: it has no place. */
 int volume_restore(struct volume *v, const char *hour, const char *name,
                    const struct volume_caller *caller);
-/* Hours of the trash whose days are over are removed. */
-int volume_trash_clean(struct volume *v, const struct volume_caller *caller);
+/* Hours of the trash whose days are over are removed.  What is damaged stays, and is logged; then
+ * the result is its error, and all else is removed.  The lease, which is held at the call, is
+ * renewed for lease_ms again and again.  EINTR: caller->stops() was true, or the lease is lost.
+ * caller may be NULL.  lease_ms 0: no lease. */
+int volume_trash_clean(struct volume *v, const struct volume_caller *caller, uint64_t lease_ms);
 /* In one commit: those of the names that are there, and no directories.  Of several names of one
  * inode the first. */
 int volume_unlink_many(struct volume *v, uint64_t directory, const char *const *names, size_t count,
