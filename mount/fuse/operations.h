@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "mount/fuse/link.h"
+#include "mount/fuse/tickets.h"
 
 struct image;
 struct locks;
@@ -26,6 +27,7 @@ struct operations {
     bool writable;
     uint64_t device; /* of the file system; 0: it is not known */
     struct link link;
+    struct tickets tickets; /* of a volume */
 };
 
 extern const struct fuse_lowlevel_ops operations_table;        /* of a bucket */

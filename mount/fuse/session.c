@@ -154,6 +154,7 @@ int session_serve_volume(struct session *s, struct volfs *volfs, void (*ready)(v
                          void *context)
 {
     struct operations o = {.volfs = volfs};
+    tickets_init(&o.tickets);
     return serve(s, &o, ready, context);
 }
 

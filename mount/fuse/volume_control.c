@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "mount/fuse/operations.h"
 #include "mount/volfs/volfs.h"
@@ -13,6 +14,7 @@ struct request {
     uint64_t node;
     struct volfs *volfs;
     struct volume *volume;
+    const struct tickets *tickets;
     struct volume_caller caller;
 };
 
@@ -54,15 +56,25 @@ static int remove_tree(struct request *r, void *data)
     return 0;
 }
 
+static int make_ticket(struct request *r, void *data)
+{
+    struct control_ticket *c = data;
+    c->ticket = tickets_make(r->tickets, r->node, clock_boot_ms());
+    return 0;
+}
+
 /* Also what this mount has not committed yet. */
 static int clone_tree(struct request *r, void *data)
 {
     struct control_clone *c = data;
     struct volume_tally tally = {0};
+    const uint64_t directory = c->directory.directory;
     c->name[CONTROL_NAME - 1] = '\0';
-    int rc = volfs_sync(r->volfs);
+    int rc = tickets_know(r->tickets, &c->directory, clock_boot_ms()) ? 0 : -ESTALE;
     if (rc == 0)
-        rc = volume_clone(r->volume, r->node, c->directory, c->name, &r->caller, &tally);
+        rc = volfs_sync(r->volfs);
+    if (rc == 0)
+        rc = volume_clone(r->volume, r->node, directory, c->name, &r->caller, &tally);
     c->error = -rc;
     c->made = tally.inodes;
     memcpy(c->at, tally.name, sizeof c->at);
@@ -125,16 +137,20 @@ static int restore(struct request *r, void *data)
     return 0;
 }
 
+/* What an open file of it may ask.  The trash is of the whole volume: so is its open file. */
+enum place { ANYTHING, DIRECTORY, ROOT };
+
 static const struct {
     unsigned command;
     size_t size;
-    bool of_directory; /* and not of a file */
+    enum place place;
     int (*run)(struct request *r, void *data);
 } verbs[] = {
-    {CONTROL_REMOVE, sizeof(struct control_remove), true, remove_tree},
-    {CONTROL_CLONE, sizeof(struct control_clone), false, clone_tree},
-    {CONTROL_TRASH, sizeof(struct control_trash), true, list_trash},
-    {CONTROL_RESTORE, sizeof(struct control_restore), true, restore},
+    {CONTROL_REMOVE, sizeof(struct control_remove), DIRECTORY, remove_tree},
+    {CONTROL_TICKET, sizeof(struct control_ticket), DIRECTORY, make_ticket},
+    {CONTROL_CLONE, sizeof(struct control_clone), ANYTHING, clone_tree},
+    {CONTROL_TRASH, sizeof(struct control_trash), ROOT, list_trash},
+    {CONTROL_RESTORE, sizeof(struct control_restore), ROOT, restore},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
@@ -144,8 +160,11 @@ void volume_control_ioctl(fuse_req_t req, fuse_ino_t node, unsigned command, voi
 {
     const struct operations *o = fuse_req_userdata(req);
     const struct fuse_ctx *ctx = fuse_req_ctx(req);
-    struct request r = {
-        .req = req, .node = node, .volfs = o->volfs, .volume = volfs_volume(o->volfs)};
+    struct request r = {.req = req,
+                        .node = node,
+                        .volfs = o->volfs,
+                        .volume = volfs_volume(o->volfs),
+                        .tickets = &o->tickets};
     size_t i = 0;
     while (i < VERBS && verbs[i].command != command)
         i++;
@@ -154,8 +173,12 @@ void volume_control_ioctl(fuse_req_t req, fuse_ino_t node, unsigned command, voi
         return;
     }
     if (in_size != verbs[i].size || out_size != verbs[i].size ||
-        (verbs[i].of_directory && (flags & FUSE_IOCTL_DIR) == 0)) {
+        (verbs[i].place != ANYTHING && (flags & FUSE_IOCTL_DIR) == 0)) {
         fuse_reply_err(req, ENOTTY);
+        return;
+    }
+    if (verbs[i].place == ROOT && node != VOLUME_ROOT) {
+        fuse_reply_err(req, EPERM);
         return;
     }
     if (!o->writable) { /* the kernel does not know that an ioctl changes something */

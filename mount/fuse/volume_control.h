@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
+#include "mount/fuse/tickets.h"
 #include "mount/volume/trees/trees.h"
 
 enum { CONTROL_NAME = META_NAME_MAX + 1 };
@@ -21,9 +22,16 @@ struct control_remove {
 };
 #define CONTROL_REMOVE _IOWR('d', 0x78, struct control_remove)
 
-/* Of the file or directory, and all that is below: a clone in another directory. */
+/* Of the directory: a ticket for control_clone. */
+struct control_ticket {
+    struct ticket ticket; /* filled */
+};
+#define CONTROL_TICKET _IOWR('d', 0x7c, struct control_ticket)
+
+/* Of the file or directory, and all that is below: a clone in another directory.  ESTALE: the
+ * ticket is over, or of a process before this one. */
 struct control_clone {
-    uint64_t directory; /* its inode */
+    struct ticket directory;
     char name[CONTROL_NAME];
     /* filled: */
     uint64_t made;
@@ -32,8 +40,9 @@ struct control_clone {
 };
 #define CONTROL_CLONE _IOWR('d', 0x79, struct control_clone)
 
-/* The trash: the rows behind `after` of the hour, or of the next one that has any.  Begin with
- * empty names, and go on with the struct as it was filled, until `ends`. */
+/* The trash, asked of the root alone (EPERM): the rows behind `after` of the hour, or of the next
+ * one that has any.  Begin with empty names, and go on with the struct as it was filled, until
+ * `ends`. */
 enum { CONTROL_TRASH_ROWS = 40 };
 struct control_trash {
     char hour[CONTROL_NAME], after[CONTROL_NAME];
@@ -47,7 +56,7 @@ struct control_trash {
 };
 #define CONTROL_TRASH _IOWR('d', 0x7a, struct control_trash)
 
-/* A name of the trash comes back. */
+/* Of the root (EPERM): a name of the trash comes back. */
 struct control_restore {
     char hour[CONTROL_NAME], name[CONTROL_NAME];
     int32_t error; /* filled */

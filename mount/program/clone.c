@@ -12,11 +12,29 @@
 #include "mount/program/inside.h"
 #include "mount/program/options.h"
 
+enum { TRIES = 3 };
+
+/* A ticket of a process that has died meanwhile is no ticket: the next process makes another. */
+static int clone_at(int fd, const struct inside *place, const char *from, const char *to,
+                    struct control_clone *c)
+{
+    int code = PROGRAM_OK;
+    c->error = ESTALE;
+    for (unsigned i = 0; i < TRIES && code == PROGRAM_OK && c->error == ESTALE; i++) {
+        struct control_ticket place_ticket = {0};
+        code = inside_ask(place->fd, CONTROL_TICKET, &place_ticket, to);
+        *c = (struct control_clone){.directory = place_ticket.ticket};
+        memcpy(c->name, place->name, strlen(place->name) + 1);
+        if (code == PROGRAM_OK)
+            code = inside_ask(fd, CONTROL_CLONE, c, from);
+    }
+    return code;
+}
+
 static int ask(int fd, const struct inside *place, const char *from, const char *to)
 {
-    struct control_clone c = {.directory = place->directory};
-    memcpy(c.name, place->name, strlen(place->name) + 1);
-    int code = inside_ask(fd, CONTROL_CLONE, &c, from);
+    struct control_clone c;
+    int code = clone_at(fd, place, from, to, &c);
     if (code != PROGRAM_OK)
         return code;
     if (c.error != 0)

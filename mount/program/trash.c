@@ -177,9 +177,14 @@ int program_trash(const struct options *o)
         .fd = open(o->paths[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC),
         .directory = o->paths[1],
     };
-    if (t.fd < 0)
+    struct stat st;
+    if (t.fd < 0 || fstat(t.fd, &st) != 0)
         return program_fail(inside_exit_of(errno), "'%s': %s", t.directory, strerror(errno));
-    int code = run(o, &t);
+    int code =
+        st.st_ino == VOLUME_ROOT
+            ? run(o, &t)
+            : program_fail(PROGRAM_USAGE, "'%s' is not the root of a mounted volume: name that",
+                           t.directory);
     close(t.fd);
     return code;
 }

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Whole trees of a mounted volume: removals and clones, by root and by a user, and what is left."""
 
+import contextlib
 import errno
+import fcntl
 import glob
 import os
 import random
@@ -10,7 +12,8 @@ import time
 
 from lib import BUILD, check, equal, main, wait_for
 from mount_bucket import fails, read
-from mount_lib import clean, directory_of, kill_all, mount, mounted, needs_fuse, said_by_sanitizers
+from mount_lib import (clean, directory_of, kill_all, mount, mounted, needs_fuse, said_by_sanitizers,
+                       to_be_cleaned)
 from mount_volume import fsck, made
 from mount_write import shell, write
 
@@ -193,6 +196,81 @@ def test_trash(c):
         equal(trash(c, path), [], "the file is not in the trash")
         equal(sorted(os.listdir(path)), ["mine", "old"], "no list shows the trash")
     equal(len(fsck(c, "trash", 0, "--read")), 1, "lines of fsck")
+
+
+def ask(path, number, size, data):
+    """An ioctl of an open file or directory: what it fills."""
+    fd = os.open(path, os.O_RDONLY)
+    filled = bytearray(data.ljust(size, b"\0"))
+    try:
+        fcntl.ioctl(fd, 3 << 30 | size << 16 | ord("d") << 8 | number, filled, True)
+    finally:
+        os.close(fd)
+    return bytes(filled)
+
+
+CLONE, RESTORE, TICKET = 0x79, 0x7B, 0x7C
+TICKET_BYTES, CLONE_BYTES, NAME, ERROR_AT = 48, 576, 256, 312
+
+
+def clone_error(path, ticket, name):
+    filled = ask(path, CLONE, CLONE_BYTES, ticket + name.encode().ljust(NAME, b"\0"))
+    return int.from_bytes(filled[ERROR_AT:ERROR_AT + 4], "little")
+
+
+@contextlib.contextmanager
+def bound(c, source):
+    """A bind mount of the directory, as a container has one."""
+    path = directory_of(c, "part")
+    to_be_cleaned(path)
+    subprocess.run(["mount", "--bind", source, path], check=True)
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", path], check=True)
+
+
+def test_a_bind_mount_is_a_border(c):
+    with mounted(c, made(c, "border", trash_days=1)) as path:
+        os.mkdir(path + "/part")
+        os.mkdir(path + "/other")
+        write(path + "/part/file", b"bytes")
+        write(path + "/gone", b"1")
+        gone = os.stat(path + "/gone").st_ino
+        os.unlink(path + "/gone")
+        [trashed] = trash(c, path)
+        equal(trashed.split("/")[1], f"1-{gone}-gone", "the name in the trash")
+        with bound(c, path + "/part") as part:
+            stays_inside(c, path, part, trashed)
+        fs(c, "trash", "restore", path, trashed)
+        equal(read(path + "/gone"), b"1", "what came back")
+
+
+def stays_inside(c, path, part, trashed):
+    fs(c, "clone", part + "/file", part + "/copy")
+    equal(read(part + "/copy"), b"bytes", "a clone within the part")
+    other = os.stat(path + "/other").st_ino.to_bytes(8, "little")
+    forged = other.ljust(TICKET_BYTES, b"\xff")
+    own = ask(part, TICKET, TICKET_BYTES, b"")
+    equal(clone_error(part + "/file", forged, "x"), errno.ESTALE, "a clone to a number")
+    equal(clone_error(part + "/file", other + own[8:], "x"), errno.ESTALE, "a ticket of another directory")
+    equal(clone_error(part + "/file", own, "x"), 0, "a clone by its ticket")
+    equal((sorted(os.listdir(part)), os.listdir(path + "/other")), (["copy", "file", "x"], []), "names")
+    check("not the root of a mounted volume" in fs(c, "trash", "ls", part, status=2).stderr, "trash ls")
+    restore = b"".join(word.encode().ljust(NAME, b"\0") for word in trashed.split("/"))
+    fails(errno.EPERM, ask, part, RESTORE, 2 * NAME + 4, restore)
+    fails(errno.EPERM, ask, path + "/other", RESTORE, 2 * NAME + 4, restore)
+
+
+def test_long_names_come_back_whole(c):
+    with mounted(c, made(c, "long", trash_days=1)) as path:
+        name = "n" * 250 + "tail!"
+        write(f"{path}/{name}", b"1")
+        os.unlink(f"{path}/{name}")
+        [trashed] = trash(c, path)
+        check(not trashed.endswith("tail!"), "the name fits: the test shows nothing")
+        fs(c, "trash", "restore", path, trashed)
+        equal(os.listdir(path), [name], "names")
 
 
 def test_the_trash_is_changed_while_it_is_mounted(c):
