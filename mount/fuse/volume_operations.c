@@ -227,8 +227,7 @@ static void do_setattr(fuse_req_t req, fuse_ino_t node, struct stat *to, int whi
 static void do_statfs(fuse_req_t req, fuse_ino_t node)
 {
     struct statvfs st;
-    (void)node;
-    int rc = volfs_statfs(of(req)->volfs, &st);
+    int rc = volfs_statfs(of(req)->volfs, node, &st);
     if (rc != 0)
         reply_error(req, rc);
     else

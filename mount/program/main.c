@@ -25,6 +25,10 @@ static const char usage[] = "usage: dfc-mount mount dfc://BUCKET[/PREFIX] DIR [F
                             "       dfc-mount cache drain GROUP MEMBER [--group-key-file=FILE]\n"
                             "       dfc-mount trash ls|restore DIR [NAME…]\n"
                             "       dfc-mount config META-URL [--trash-days=N]\n"
+                            "       dfc-mount quota set META-URL PATH [--capacity=SIZE] "
+                            "[--inodes=N]\n"
+                            "       dfc-mount quota get|rm META-URL PATH\n"
+                            "       dfc-mount quota ls|check META-URL [--repair]\n"
                             "       dfc-mount gc META-URL [--delete] [--grace=TIME]\n"
                             "       dfc-mount fsck META-URL [--read] [--repair]\n"
                             "       dfc-mount dump META-URL FILE\n"
@@ -44,6 +48,7 @@ static const struct {
     {"load", program_load},     {"rmr", program_rmr},
     {"clone", program_clone},   {"cache", program_cache},
     {"trash", program_trash},   {"config", program_config},
+    {"quota", program_quota},
 };
 
 static int run(int argc, char *const *argv)

@@ -165,6 +165,7 @@ static const struct {
     {"clone", 2, 2, "SRC DST"},
     {"trash", 2, OPTIONS_PATHS_MOST - 1, "ls|restore DIR [NAME…]"},
     {"config", 1, 1, "META-URL"},
+    {"quota", 2, 3, "set|get|rm|ls|check META-URL [PATH]"},
 };
 
 /* "'mount', 'umount'": as many as there is room for. */

@@ -22,6 +22,8 @@ int program_remount(const char *directory, bool read_only);
 int program_trash(const struct options *o);
 /* What may be changed of a volume. */
 int program_config(const struct options *o);
+/* Limits of directories of a volume. */
+int program_quota(const struct options *o);
 /* Prints what the mount says of a path. */
 int program_info(const struct options *o);
 

@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "mount/volfs/volfs_parts.h"
+#include "mount/volume/trees/trees.h"
 
 #define STAT_BLOCK 4096
 
@@ -175,12 +176,35 @@ int volfs_setattr(struct volfs *v, uint64_t ino, const struct volume_set *set, s
     return rc;
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What is used is that of the directory's quota, if there is one; what is left is left in both. */
+static int use_of(struct volfs *v, uint64_t ino, struct volume_use *use)
+{
+    struct volume_quota quota;
+    int rc = volume_use(v->volume, use);
+    if (rc == 0)
+        rc = volume_quota_of(v->volume, ino, &quota);
+    if (rc != 0)
+        return rc == -ENODATA ? 0 : rc;
+    *use = (struct volume_use){
+        .inodes = quota.inodes,
+        .bytes = quota.bytes,
+        .inodes_left = least(use->inodes_left, quota.inodes_left),
+        .bytes_left = least(use->bytes_left, quota.bytes_left),
+    };
+    return 0;
+}
+
 /* Without a limit the volume shows 1 PiB, and 2^32 inodes. */
-int volfs_statfs(struct volfs *v, struct statvfs *out)
+int volfs_statfs(struct volfs *v, uint64_t ino, struct statvfs *out)
 {
     struct volume_use use;
     const int64_t most_inodes = 1LL << 32;
-    int rc = volume_use(v->volume, &use);
+    int rc = use_of(v, ino, &use);
     if (rc != 0)
         return rc;
     int64_t bytes = use.bytes_left < VOLUME_FREE_BYTES ? use.bytes_left : VOLUME_FREE_BYTES;

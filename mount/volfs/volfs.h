@@ -56,7 +56,7 @@ char *volfs_stats(struct volfs *v); /* Prometheus' text; malloc'ed */
 int volfs_getattr(struct volfs *v, uint64_t ino, struct stat *st);
 void volfs_stat(struct volfs *v, const struct volume_inode *inode, struct stat *st);
 int volfs_setattr(struct volfs *v, uint64_t ino, const struct volume_set *set, struct stat *st);
-int volfs_statfs(struct volfs *v, struct statvfs *out);
+int volfs_statfs(struct volfs *v, uint64_t ino, struct statvfs *out);
 
 /* ---- files ---- */
 

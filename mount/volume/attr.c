@@ -24,13 +24,14 @@ void attr_encode(const struct attr *a, uint8_t out[static ATTR_BYTES])
     put32(out + ATTR_GID, a->gid);
     put32(out + ATTR_RDEV, a->rdev);
     meta_field_put(out, ATTR_NLINK, a->nlink);
-    meta_field_put(out, ATTR_ENTRIES, a->entries);
+    meta_field_put(out, ATTR_ENTRIES, a->entries); /* 0 where the quota is */
     meta_field_put(out, ATTR_LENGTH, a->length);
     meta_field_put(out, ATTR_CHANGES, a->changes);
     meta_field_put(out, ATTR_ATIME, a->atime_ns);
     meta_field_put(out, ATTR_MTIME, a->mtime_ns);
     meta_field_put(out, ATTR_CTIME, a->ctime_ns);
     meta_field_put(out, ATTR_PARENT, (int64_t)a->parent);
+    meta_field_put(out, attr_quota_at(a->mode), (int64_t)a->quota);
 }
 
 bool attr_decode(const struct meta_value *value, struct attr *out)
@@ -51,7 +52,17 @@ bool attr_decode(const struct meta_value *value, struct attr *out)
         .ctime_ns = meta_field(value, ATTR_CTIME),
         .parent = (uint64_t)meta_field(value, ATTR_PARENT),
     };
+    out->quota = (uint64_t)meta_field(value, attr_quota_at(out->mode));
+    if (attr_is_directory(out))
+        out->changes = 0;
+    else
+        out->entries = 0;
     return true;
+}
+
+size_t attr_quota_at(uint32_t mode)
+{
+    return S_ISDIR(mode) ? ATTR_CHANGES : ATTR_ENTRIES;
 }
 
 bool attr_is_directory(const struct attr *a)

@@ -17,9 +17,9 @@ enum {
     ATTR_GID = 8,
     ATTR_RDEV = 12,
     ATTR_NLINK = 16,
-    ATTR_ENTRIES = 24, /* of a directory */
+    ATTR_ENTRIES = 24, /* of a directory; of others the number of their quota */
     ATTR_LENGTH = 32,
-    ATTR_CHANGES = 40, /* writes and truncations of a file */
+    ATTR_CHANGES = 40, /* writes and truncations of a file; of a directory its quota */
     ATTR_ATIME = 48,   /* ns since 1970; reads do not change it */
     ATTR_MTIME = 56,
     ATTR_CTIME = 64,
@@ -35,12 +35,15 @@ struct attr {
     int64_t changes;
     int64_t atime_ns, mtime_ns, ctime_ns;
     uint64_t parent;
+    uint64_t quota; /* quotas.h; 0: none */
 };
 
 void attr_encode(const struct attr *a, uint8_t out[static ATTR_BYTES]);
 /* False: the value is absent, or no attribute. */
 bool attr_decode(const struct meta_value *value, struct attr *out);
 bool attr_is_directory(const struct attr *a);
+/* The place of the quota's number. */
+size_t attr_quota_at(uint32_t mode);
 /* The mode of a file that was written to by who may not keep its set-id bits. */
 uint32_t attr_without_setid(uint32_t mode);
 

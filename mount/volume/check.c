@@ -6,17 +6,10 @@
 
 #include "common/mem.h"
 #include "mount/volume/attr.h"
+#include "mount/volume/check_quotas.h"
 #include "mount/volume/counters.h"
 #include "mount/volume/trash.h"
 #include "mount/volume/walk.h"
-
-struct inode {
-    uint64_t ino, parent, from; /* from: a directory that has an entry of it */
-    uint32_t mode;
-    bool queued;
-    int64_t nlink, entries; /* as the attribute says */
-    int64_t names, children;
-};
 
 struct shared {
     uint64_t slice;
@@ -28,8 +21,9 @@ struct look {
     struct meta *m;
     const struct volume_format *format;
     struct arena *arena;
-    struct inode *inodes;
+    struct check_inode *inodes;
     size_t count, room;
+    struct check_quotas quotas;
     struct shared *shared;
     size_t shared_count, shared_room;
     int64_t use_inodes, use_bytes;
@@ -37,7 +31,7 @@ struct look {
 
 /* ---- findings ---- */
 
-static struct check_finding *add(struct check *c, enum check_kind kind, uint64_t id)
+struct check_finding *check_add(struct check *c, enum check_kind kind, uint64_t id)
 {
     if (c->count == c->room) {
         c->room = 2 * c->room + 16;
@@ -47,12 +41,12 @@ static struct check_finding *add(struct check *c, enum check_kind kind, uint64_t
     return &c->findings[c->count++];
 }
 
-static void add_counter(struct check *c, enum check_kind kind, uint64_t id, int64_t is,
-                        int64_t should)
+void check_add_counter(struct check *c, enum check_kind kind, uint64_t id, int64_t is,
+                       int64_t should)
 {
     if (is == should)
         return;
-    struct check_finding *f = add(c, kind, id);
+    struct check_finding *f = check_add(c, kind, id);
     f->is = is;
     f->should = should;
 }
@@ -65,10 +59,14 @@ char *check_text(const struct check_finding *f)
 #undef CHECK
     };
     const bool of_slice = f->kind == CHECK_SHARED || f->kind == CHECK_GARBAGE;
+    const bool of_quota = f->kind >= CHECK_QUOTA_GONE && f->kind <= CHECK_QUOTA_BYTES_LEFT;
     const bool of_volume = f->kind == CHECK_USE_INODES || f->kind == CHECK_USE_BYTES;
-    _cleanup_free_ char *what =
-        of_volume ? xstrdup("volume")
-                  : xprintf("%s %llu", of_slice ? "slice" : "inode", (unsigned long long)f->id);
+    _cleanup_free_ char *what = of_volume ? xstrdup("volume")
+                                          : xprintf("%s %llu",
+                                                    of_slice   ? "slice"
+                                                    : of_quota ? "quota"
+                                                               : "inode",
+                                                    (unsigned long long)f->id);
     if (f->name[0] != '\0')
         return xprintf("%s: %s: '%s' in directory %llu", what, texts[f->kind], f->name,
                        (unsigned long long)f->other);
@@ -98,6 +96,16 @@ void check_keep_common(struct check *c, const struct check *again)
     c->count = kept;
 }
 
+void check_keep_quotas(struct check *c)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->findings[i].kind >= CHECK_QUOTA_GONE && c->findings[i].kind <= CHECK_QUOTA_OF)
+            c->findings[kept++] = c->findings[i];
+    }
+    c->count = kept;
+}
+
 void check_done(struct check *c)
 {
     free(c->findings);
@@ -109,13 +117,13 @@ void check_done(struct check *c)
 
 static int by_ino(const void *a, const void *b)
 {
-    const struct inode *one = a, *two = b;
+    const struct check_inode *one = a, *two = b;
     return one->ino < two->ino ? -1 : one->ino > two->ino;
 }
 
-static struct inode *inode_of(const struct look *l, uint64_t ino)
+static struct check_inode *inode_of(const struct look *l, uint64_t ino)
 {
-    const struct inode key = {.ino = ino};
+    const struct check_inode key = {.ino = ino};
     return l->count > 0 ? bsearch(&key, l->inodes, l->count, sizeof key, by_ino) : NULL;
 }
 
@@ -125,19 +133,21 @@ static int see_attr(void *context, const struct meta_row *row, struct error *err
     struct attr a;
     (void)err;
     if (!attr_decode(&row->value, &a)) {
-        add(l->check, CHECK_ATTR, row->key.id);
+        check_add(l->check, CHECK_ATTR, row->key.id);
         return 0;
     }
     if (l->count == l->room) {
         l->room = 2 * l->room + 256;
         l->inodes = xrealloc(l->inodes, l->room * sizeof *l->inodes);
     }
-    l->inodes[l->count++] = (struct inode){
+    l->inodes[l->count++] = (struct check_inode){
         .ino = row->key.id,
         .parent = a.parent,
         .mode = a.mode,
         .nlink = a.nlink,
         .entries = a.entries,
+        .quota = a.quota,
+        .bytes = S_ISREG(a.mode) ? a.length : 0,
     };
     return 0;
 }
@@ -146,11 +156,11 @@ static int see_entry(void *context, const struct meta_row *row, struct error *er
 {
     struct look *l = context;
     const uint64_t ino = meta_entry_inode(&row->value);
-    struct inode *directory = inode_of(l, row->key.id), *i = inode_of(l, ino);
+    struct check_inode *directory = inode_of(l, row->key.id), *i = inode_of(l, ino);
     (void)err;
     directory->children++;
     if (i == NULL || (i->mode & S_IFMT) != entry_type(&row->value)) {
-        struct check_finding *f = add(l->check, i == NULL ? CHECK_DANGLING : CHECK_TYPE, ino);
+        struct check_finding *f = check_add(l->check, i == NULL ? CHECK_DANGLING : CHECK_TYPE, ino);
         f->other = row->key.id;
         memcpy(f->name, row->key.name, row->key.name_size);
     }
@@ -173,7 +183,7 @@ static int see_chunk(void *context, const struct meta_row *row, struct error *er
     arena_reset(l->arena);
     if (slices_decode(row->value.data, row->value.size, l->format->chunk_bytes, l->arena, &list,
                       &ignored) != 0) {
-        add(c, CHECK_CHUNK, row->key.id)->other = row->key.sub;
+        check_add(c, CHECK_CHUNK, row->key.id)->other = row->key.sub;
         return 0;
     }
     for (size_t i = 0; i < list.count; i++) {
@@ -229,7 +239,7 @@ static bool is_named(const struct check *c, uint64_t slice)
 
 static int see_unlinked(void *context, const struct meta_row *row, struct error *err)
 {
-    struct inode *i = inode_of(context, row->key.sub);
+    struct check_inode *i = inode_of(context, row->key.sub);
     (void)err;
     if (i != NULL)
         i->queued = true;
@@ -241,7 +251,15 @@ static int see_garbage(void *context, const struct meta_row *row, struct error *
     struct look *l = context;
     (void)err;
     if (is_named(l->check, row->key.sub))
-        add(l->check, CHECK_GARBAGE, row->key.sub)->other = row->key.id;
+        check_add(l->check, CHECK_GARBAGE, row->key.sub)->other = row->key.id;
+    return 0;
+}
+
+static int see_quota(void *context, const struct meta_row *row, struct error *err)
+{
+    struct look *l = context;
+    (void)err;
+    check_quotas_see(&l->quotas, row);
     return 0;
 }
 
@@ -257,12 +275,12 @@ static int see_use(void *context, const struct meta_row *row, struct error *err)
 /* ---- judgement ---- */
 
 /* It needs no name. */
-static bool is_top(const struct inode *i)
+static bool is_top(const struct check_inode *i)
 {
     return i->ino == VOLUME_ROOT || i->ino == TRASH_INO;
 }
 
-static bool leads_to_root(const struct look *l, const struct inode *i)
+static bool leads_to_root(const struct look *l, const struct check_inode *i)
 {
     for (size_t steps = 0; i != NULL && steps <= l->count; steps++) {
         if (is_top(i))
@@ -272,34 +290,34 @@ static bool leads_to_root(const struct look *l, const struct inode *i)
     return false;
 }
 
-static void judge_directory(const struct look *l, const struct inode *i)
+static void judge_directory(const struct look *l, const struct check_inode *i)
 {
     struct check *c = l->check;
-    add_counter(c, CHECK_ENTRIES, i->ino, i->entries, i->children);
+    check_add_counter(c, CHECK_ENTRIES, i->ino, i->entries, i->children);
     if (is_top(i))
         return;
     if (i->nlink > 0 && i->names == 0)
-        add(c, CHECK_ORPHAN, i->ino);
+        check_add(c, CHECK_ORPHAN, i->ino);
     else if (i->nlink == 0 && i->names > 0)
-        add_counter(c, CHECK_NLINK, i->ino, 0, 2);
+        check_add_counter(c, CHECK_NLINK, i->ino, 0, 2);
     else if (i->names > 1)
-        add(c, CHECK_TWICE, i->ino);
+        check_add(c, CHECK_TWICE, i->ino);
     else if (i->names == 1 && i->from != i->parent)
-        add_counter(c, CHECK_PARENT, i->ino, (int64_t)i->parent, (int64_t)i->from);
+        check_add_counter(c, CHECK_PARENT, i->ino, (int64_t)i->parent, (int64_t)i->from);
     else if (i->names == 1 && !leads_to_root(l, i))
-        add(c, CHECK_LOOP, i->ino);
+        check_add(c, CHECK_LOOP, i->ino);
 }
 
-static void judge_inode(const struct look *l, const struct inode *i)
+static void judge_inode(const struct look *l, const struct check_inode *i)
 {
     if (S_ISDIR(i->mode))
         judge_directory(l, i);
     else if (i->names == 0 && i->nlink > 0)
-        add(l->check, CHECK_ORPHAN, i->ino);
+        check_add(l->check, CHECK_ORPHAN, i->ino);
     else
-        add_counter(l->check, CHECK_NLINK, i->ino, i->nlink, i->names);
+        check_add_counter(l->check, CHECK_NLINK, i->ino, i->nlink, i->names);
     if (i->nlink == 0 && i->names == 0 && !i->queued)
-        add(l->check, CHECK_UNQUEUED, i->ino);
+        check_add(l->check, CHECK_UNQUEUED, i->ino);
 }
 
 /* A slice with several entries has a count of them. */
@@ -316,11 +334,11 @@ static void judge_slices(const struct look *l)
         if (l->shared_count > 0)
             kept = bsearch(&key, l->shared, l->shared_count, sizeof key, by_shared);
         shared = kept != NULL ? kept->entries : 1;
-        add_counter(c, CHECK_SHARED, slice, shared, (int64_t)(next - i));
+        check_add_counter(c, CHECK_SHARED, slice, shared, (int64_t)(next - i));
         bytes += c->slices[i].size;
     }
-    add_counter(c, CHECK_USE_BYTES, 0, l->use_bytes, bytes);
-    add_counter(c, CHECK_USE_INODES, 0, l->use_inodes, (int64_t)l->count);
+    check_add_counter(c, CHECK_USE_BYTES, 0, l->use_bytes, bytes);
+    check_add_counter(c, CHECK_USE_INODES, 0, l->use_inodes, (int64_t)l->count);
 }
 
 /* ---- the check ---- */
@@ -366,6 +384,8 @@ static int see_all(struct look *l, struct error *err)
         rc = walk(l, META_UNLINKED, see_unlinked, err);
     if (rc == 0)
         rc = walk(l, META_GARBAGE, see_garbage, err);
+    if (rc == 0)
+        rc = walk(l, META_QUOTA, see_quota, err);
     return rc == 0 ? walk(l, META_USE, see_use, err) : rc;
 }
 
@@ -374,6 +394,10 @@ int check_run(struct check *c, struct meta *m, const struct volume_format *f, st
     struct look l = {.check = c, .m = m, .format = f, .arena = arena_new(4096)};
     *c = (struct check){0};
     int rc = see_all(&l, err);
+    const struct check_inodes inodes = {l.inodes, l.count};
+    if (rc == 0)
+        check_quotas_judge(&l.quotas, &inodes, c);
+    check_quotas_done(&l.quotas);
     for (size_t i = 0; i < l.count && rc == 0; i++)
         judge_inode(&l, &l.inodes[i]);
     if (rc == 0)

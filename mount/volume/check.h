@@ -17,9 +17,9 @@ enum check_kind {
 
 struct check_finding {
     enum check_kind kind;
-    uint64_t id;                  /* inode; of SHARED and GARBAGE: slice */
+    uint64_t id;                  /* inode; of SHARED and GARBAGE: slice; of quotas their number */
     uint64_t other;               /* directory of an entry; time in a queue */
-    int64_t is, should;           /* of counters */
+    int64_t is, should;           /* of counters; QUOTA_OF: numbers of quotas */
     char name[META_NAME_MAX + 1]; /* of an entry */
 };
 
@@ -41,6 +41,8 @@ struct check {
 /* check_done() is due in any case. */
 int check_run(struct check *c, struct meta *m, const struct volume_format *f, struct error *err);
 void check_done(struct check *c);
+/* Keeps what is about quotas alone. */
+void check_keep_quotas(struct check *c);
 /* Takes out findings that `again` does not have. */
 void check_keep_common(struct check *c, const struct check *again);
 /* "inode 7: wrong number of names: 2, and should be 1"; malloc'ed. */

@@ -6,6 +6,7 @@
 
 #include "mount/volume/counters.h"
 #include "mount/volume/ids.h"
+#include "mount/volume/quotas.h"
 #include "mount/volume/steps.h"
 #include "mount/volume/trash.h"
 
@@ -19,7 +20,7 @@ struct create {
 };
 
 static void new_attr(const struct txn *t, const struct create *c, const struct attr *directory,
-                     struct attr *out)
+                     const struct quota *quota, struct attr *out)
 {
     const bool is_directory = S_ISDIR(c->what->mode);
     const bool inherits = (directory->mode & S_ISGID) != 0;
@@ -34,6 +35,7 @@ static void new_attr(const struct txn *t, const struct create *c, const struct a
         .mtime_ns = t->now_ns,
         .ctime_ns = t->now_ns,
         .parent = c->directory,
+        .quota = quota->id,
     };
 }
 
@@ -60,13 +62,14 @@ static int decide_create(struct txn *t, void *op)
 {
     struct create *c = op;
     struct attr directory;
+    struct quota quota;
     uint8_t bytes[ATTR_BYTES];
-    struct meta_item items[] = {
+    struct meta_item items[4] = {
         {.ask = META_GET, .key = steps_entry(c->directory, c->name)},
         {.ask = META_GET, .key = meta_key_point(META_ATTR, c->directory)},
         {.ask = META_GET, .key = counters_use_key()},
     };
-    int rc = txn_read(t, items, 3);
+    int rc = quotas_read(t, items, 3, 1, &quota);
     if (rc == 0)
         rc = steps_check_directory(&items[1].value, &directory);
     if (rc == 0)
@@ -75,15 +78,19 @@ static int decide_create(struct txn *t, void *op)
         rc = -EEXIST;
     if (rc == 0)
         rc = steps_check_use(&items[2].value, 1, 0);
+    if (rc == 0)
+        rc = quotas_check(&quota, 1, 0);
     if (rc != 0)
         return rc;
-    new_attr(t, c, &directory, &c->attr);
+    new_attr(t, c, &directory, &quota, &c->attr);
     attr_encode(&c->attr, bytes);
     struct meta_key inode = meta_key_point(META_ATTR, c->ino);
     txn_expect(t, &items[0].key, &items[0].value);
     put_entry(t, &items[0].key, c->attr.mode, c->ino);
     txn_put(t, &inode, bytes, sizeof bytes);
     add_name(t, &items[1].key, &directory, attr_is_directory(&c->attr));
+    quotas_expect(t, &items[1].key, &directory);
+    quotas_charge(t, &quota, 1, 0);
     steps_use(t, 1, 0);
     if (c->what->target != NULL) {
         struct meta_key link = meta_key_point(META_SYMLINK, c->ino);
@@ -158,6 +165,10 @@ static int decide_link(struct txn *t, void *op)
         return -EEXIST;
     if (l->attr.nlink >= INT32_MAX)
         return -EMLINK;
+    rc = quotas_check_link(t, &(struct quotas_place){&items[2].key, &l->attr},
+                           &(struct quotas_place){&items[1].key, &directory});
+    if (rc != 0)
+        return rc;
     txn_expect(t, &items[0].key, &items[0].value);
     txn_expect_at_least(t, &items[2].key, ATTR_NLINK, 1);
     put_entry(t, &items[0].key, l->attr.mode, l->ino);

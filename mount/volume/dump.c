@@ -25,6 +25,7 @@ static enum owner owner_of(enum meta_kind kind)
     case META_ATTR:
     case META_SYMLINK:
     case META_SHARED:
+    case META_QUOTA:
         return OF_POINTS;
     case META_ENTRY:
     case META_XATTR:

@@ -5,6 +5,7 @@
 
 #include "mount/volume/chunks.h"
 #include "mount/volume/counters.h"
+#include "mount/volume/quotas.h"
 #include "mount/volume/steps.h"
 
 enum { PAGE = 256 };
@@ -59,11 +60,12 @@ static int decide_allocate(struct txn *t, void *op)
     const bool clears = (o->mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) != 0;
     const int64_t end = o->at + (int64_t)o->length;
     struct attr a;
-    struct meta_item items[] = {
+    struct quota quota;
+    struct meta_item items[3] = {
         {.ask = META_GET, .key = meta_key_point(META_ATTR, o->ino)},
         {.ask = META_GET, .key = counters_use_key()},
     };
-    int rc = txn_read(t, items, 2);
+    int rc = quotas_read(t, items, 2, 0, &quota);
     if (rc != 0)
         return rc;
     rc = check_file(&items[0].value, &a);
@@ -72,6 +74,8 @@ static int decide_allocate(struct txn *t, void *op)
     const bool grows = (o->mode & FALLOC_FL_KEEP_SIZE) == 0 && end > a.length;
     if (grows && !clears)
         rc = check_room(&items[1].value, end - a.length);
+    if (rc == 0)
+        rc = quotas_resize(t, &items[0].key, &a, &quota, grows ? end : a.length);
     if (rc == 0 && clears)
         rc = clear(t, o);
     if (rc == 0)

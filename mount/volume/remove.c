@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mount/volume/counters.h"
+#include "mount/volume/quotas.h"
 #include "mount/volume/steps.h"
 #include "mount/volume/trash.h"
 
@@ -56,7 +57,7 @@ static int decide(struct txn *t, void *op)
     steps_touch(t, &items[1].key);
     const struct trash_name was = {r->hour, r->directory, r->name, r->whole};
     trash_drop_name(t, &was, &items[2].value, meta_entry_inode(&items[0].value), &a);
-    return 0;
+    return quotas_drop(t, meta_entry_inode(&items[0].value), &a);
 }
 
 static int check_name(uint64_t directory, const char *name)

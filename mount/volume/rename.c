@@ -8,6 +8,7 @@
 #include <linux/fs.h>
 
 #include "mount/volume/counters.h"
+#include "mount/volume/quotas.h"
 #include "mount/volume/steps.h"
 #include "mount/volume/trash.h"
 
@@ -154,6 +155,22 @@ static int check_flags(const struct rename *r, const struct side *from, const st
     return (r->flags & RENAME_EXCHANGE) != 0 && !to->found ? -ENOENT : 0;
 }
 
+/* Also of a directory with a quota to another one: it would not know how much comes. */
+static int check_quotas(struct txn *t, const struct rename *r, const struct side *from,
+                        const struct side *to)
+{
+    const struct meta_key one = meta_key_point(META_ATTR, from->ino);
+    const struct meta_key two = meta_key_point(META_ATTR, to->ino);
+    const struct quotas_place here = {&from->directory_key, &from->directory_attr};
+    const struct quotas_place there = {&to->directory_key, &to->directory_attr};
+    if (from->directory == to->directory)
+        return 0;
+    int rc = quotas_check_move(t, &(struct quotas_place){&one, &from->attr}, &here, &there);
+    if (rc == 0 && (r->flags & RENAME_EXCHANGE) != 0)
+        rc = quotas_check_move(t, &(struct quotas_place){&two, &to->attr}, &there, &here);
+    return rc;
+}
+
 /* Names may leave the trash, and none may get into it. */
 static int check_trash(const struct rename *r, const struct side *from, const struct side *to)
 {
@@ -194,6 +211,8 @@ static int decide(struct txn *t, void *op)
     if (rc != 0 || t->failed != 0)
         return rc;
     rc = exchanges ? 0 : check_replaced(&from, &to);
+    if (rc == 0)
+        rc = check_quotas(t, r, &from, &to);
     if (rc != 0)
         return rc;
     const struct trash_name replaced = {r->hour, r->to, r->to_name, false};
@@ -203,7 +222,7 @@ static int decide(struct txn *t, void *op)
         move(t, &from, &to, &replaced, &items[USE].value);
     steps_touch(t, &from.directory_key);
     steps_touch(t, &to.directory_key);
-    return 0;
+    return to.found && !exchanges ? quotas_drop(t, to.ino, &to.attr) : 0;
 }
 
 int volume_rename(struct volume *v, uint64_t from, const char *from_name, uint64_t to,

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "mount/volume/counters.h"
+#include "mount/volume/quotas.h"
 #include "mount/volume/steps.h"
 
 enum { NAMES_PAGE = 500 };
@@ -98,6 +99,71 @@ static int repair_use(struct txn *t, struct repair *r)
     if (rc == 0)
         txn_add(t, &key, bytes ? USE_BYTES_LEFT : USE_INODES_LEFT, f->is - f->should);
     return rc;
+}
+
+static int repair_quota(struct txn *t, struct repair *r)
+{
+    static const struct {
+        enum check_kind kind;
+        size_t field;
+    } rows[] = {
+        {CHECK_QUOTA_INODES, QUOTA_INODES},
+        {CHECK_QUOTA_BYTES, QUOTA_BYTES},
+        {CHECK_QUOTA_INODES_LEFT, QUOTA_INODES_LEFT},
+        {CHECK_QUOTA_BYTES_LEFT, QUOTA_BYTES_LEFT},
+    };
+    const struct meta_key key = quotas_key(r->finding->id);
+    size_t i = 0;
+    while (rows[i].kind != r->finding->kind)
+        i++;
+    return add_to(t, &key, rows[i].field, r->finding);
+}
+
+/* It counts for nobody. */
+static int repair_quota_gone(struct txn *t, struct repair *r)
+{
+    const uint64_t id = r->finding->id;
+    const struct meta_key key = quotas_key(id);
+    struct meta_value value, of_directory;
+    struct attr a;
+    int rc = txn_get(t, &key, &value);
+    if (rc != 0)
+        return rc;
+    const struct meta_key directory =
+        meta_key_point(META_ATTR, (uint64_t)meta_field(&value, QUOTA_DIRECTORY));
+    rc = txn_get(t, &directory, &of_directory);
+    if (rc == 0 && (!value.found || (attr_decode(&of_directory, &a) && a.quota == id)))
+        rc = -ESTALE;
+    txn_expect(t, &key, &value);
+    txn_delete(t, &key);
+    return rc;
+}
+
+/* What it counted moves with it. */
+static int repair_quota_of(struct txn *t, struct repair *r)
+{
+    const struct meta_key key = meta_key_point(META_ATTR, r->finding->id);
+    const uint64_t should = (uint64_t)r->finding->should;
+    struct meta_value value;
+    struct quota was, is;
+    struct attr a;
+    int rc = txn_get(t, &key, &value);
+    if (rc != 0)
+        return rc;
+    if (!attr_decode(&value, &a) || a.quota != (uint64_t)r->finding->other || a.nlink == 0)
+        return -ESTALE;
+    rc = quotas_get(t, a.quota, &was);
+    if (rc == 0)
+        rc = quotas_get(t, should, &is);
+    if (rc != 0 || is.id != should)
+        return rc != 0 ? rc : -ESTALE;
+    txn_expect(t, &key, &value);
+    quotas_expect(t, &key, &a);
+    txn_expect_equal(t, &key, ATTR_LENGTH, a.length);
+    txn_set_number(t, &key, attr_quota_at(a.mode), (int64_t)should);
+    quotas_count(t, &was, -1, -quotas_bytes(&a));
+    quotas_count(t, &is, 1, quotas_bytes(&a));
+    return 0;
 }
 
 static int repair_dangling(struct txn *t, struct repair *r)

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "mount/volume/chunks.h"
+#include "mount/volume/quotas.h"
 #include "mount/volume/steps.h"
 
 struct setting {
@@ -47,12 +48,15 @@ static void set_times(struct txn *t, const struct meta_key *key, const struct vo
     txn_set_number(t, key, ATTR_CTIME, a->ctime_ns);
 }
 
-static int set_length(struct txn *t, struct setting *s)
+static int set_length(struct txn *t, struct setting *s, const struct quota *quota)
 {
+    const struct meta_key key = meta_key_point(META_ATTR, s->ino);
     struct releases r = {0};
     if (!S_ISREG(s->attr.mode))
         return attr_is_directory(&s->attr) ? -EISDIR : -EINVAL;
-    int rc = chunks_truncate(t, s->ino, &s->attr, s->set->length, &r);
+    int rc = s->set->length < 0 ? 0 : quotas_resize(t, &key, &s->attr, quota, s->set->length);
+    if (rc == 0)
+        rc = chunks_truncate(t, s->ino, &s->attr, s->set->length, &r);
     if (rc == 0)
         rc = releases_apply(&r, t);
     releases_done(&r);
@@ -65,16 +69,18 @@ static int decide(struct txn *t, void *op)
 {
     struct setting *s = op;
     struct meta_key key = meta_key_point(META_ATTR, s->ino);
-    struct meta_value value;
-    int rc = txn_get(t, &key, &value);
+    struct quota quota = {0};
+    struct meta_item items[2] = {{.ask = META_GET, .key = key}};
+    const bool cuts = (s->set->fields & VOLUME_SET_LENGTH) != 0;
+    int rc = cuts ? quotas_read(t, items, 1, 0, &quota) : txn_read(t, items, 1);
     if (rc != 0)
         return rc;
-    if (!value.found)
+    if (!items[0].value.found)
         return -ENOENT;
-    if (!attr_decode(&value, &s->attr))
+    if (!attr_decode(&items[0].value, &s->attr))
         return -EIO;
-    if ((s->set->fields & VOLUME_SET_LENGTH) != 0)
-        rc = set_length(t, s);
+    if (cuts)
+        rc = set_length(t, s, &quota);
     if (rc != 0)
         return rc;
     set_owner(t, &key, s->set, &s->attr);

@@ -1,6 +1,6 @@
 /* Threads of two clients on one volume, over each engine: each name is made once, each number is
- * appended once, and counters add up. */
-#include "mount/volume/volume.h"
+ * appended once, counters add up, and a quota is used up and not exceeded. */
+#include "mount/volume/trees/trees.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,12 +17,13 @@
 #include "mount/meta/testing/engines.h"
 #include "mount/meta/testing/server.h"
 
-enum { THREADS = 6, NAMES = 30, APPENDS = 15 };
+enum { THREADS = 6, NAMES = 30, APPENDS = 15, COUNTED = 8, QUOTA = 20 };
 
 struct worker {
     struct volume *v;
-    uint64_t log; /* a file that all append to */
-    unsigned number, made, errors;
+    uint64_t log;     /* a file that all append to */
+    uint64_t limited; /* a directory with a quota */
+    unsigned number, made, counted, errors;
 };
 
 static void make_names(struct worker *w)
@@ -64,9 +65,49 @@ static void append_numbers(struct worker *w)
     }
 }
 
+/* Of all threads together they are more than there may be. */
+static void fill_quota(struct worker *w)
+{
+    for (unsigned i = 0; i < COUNTED; i++) {
+        char name[16];
+        struct volume_inode out;
+        const struct volume_new what = {.mode = S_IFIFO | 0644};
+        snprintf(name, sizeof name, "q%u-%u", w->number, i);
+        int rc = volume_create(w->v, w->limited, name, &what, &out);
+        w->counted += rc == 0;
+        w->errors += rc != 0 && rc != -EDQUOT;
+    }
+}
+
+static uint64_t make_limited(struct volume *v)
+{
+    struct volume_quota q;
+    struct volume_inode directory;
+    const struct volume_new what = {.mode = S_IFDIR | 0755};
+    const struct volume_quota_limits limits = {QUOTA, VOLUME_QUOTA_AS_IT_IS};
+    assert_int_equal(volume_create(v, VOLUME_ROOT, "limited", &what, &directory), 0);
+    assert_int_equal(volume_quota_set(v, directory.ino, &limits, NULL, &q), 0);
+    return directory.ino;
+}
+
+static void check_quota(struct volume *v, uint64_t limited, unsigned counted)
+{
+    struct volume_quota *all;
+    size_t count;
+    struct arena *arena = arena_new(4096);
+    assert_int_equal(counted, QUOTA);
+    assert_int_equal(volume_quota_list(v, arena, &all, &count), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(all[0].directory, limited);
+    assert_int_equal(all[0].inodes, QUOTA);
+    assert_int_equal(all[0].inodes_left, 0);
+    arena_free(arena);
+}
+
 static void *work(void *arg)
 {
     make_names(arg);
+    fill_quota(arg);
     append_numbers(arg);
     move_names(arg);
     return NULL;
@@ -108,7 +149,7 @@ static void work_of_many_threads_adds_up(void **state)
     struct volume_use use;
     struct error err = ERROR_INIT;
     const struct volume_new file = {.mode = S_IFREG | 0644};
-    unsigned made = 0;
+    unsigned made = 0, counted = 0;
     volume_env_init(&env);
     env.lanes = 2;     /* fewer than threads: they wait for each other */
     env.tries = 10000; /* the log is everybody's */
@@ -118,21 +159,25 @@ static void work_of_many_threads_adds_up(void **state)
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(volume_open(m, &env, &clients[i], &err), 0);
     assert_int_equal(volume_create(clients[0], VOLUME_ROOT, "log", &file, &log), 0);
+    const uint64_t limited = make_limited(clients[1]);
     for (unsigned i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.v = clients[i % 2], .log = log.ino, .number = i};
+        workers[i] =
+            (struct worker){.v = clients[i % 2], .log = log.ino, .limited = limited, .number = i};
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
         made += workers[i].made;
+        counted += workers[i].counted;
         assert_int_equal(workers[i].errors, 0);
     }
     assert_true(made >= NAMES); /* one that was moved away may be made again */
-    assert_int_equal(count_below(clients[0], VOLUME_ROOT, 0), made);
+    assert_int_equal(count_below(clients[0], VOLUME_ROOT, 0), made + 1);
+    check_quota(clients[0], limited, counted);
     assert_int_equal(volume_getattr(clients[1], log.ino, &log.attr), 0);
     assert_int_equal(log.attr.length, 3 * THREADS * APPENDS);
     assert_int_equal(volume_use(clients[1], &use), 0);
-    assert_int_equal(use.inodes, 2 + made);
+    assert_int_equal(use.inodes, 3 + made + QUOTA);
     assert_int_equal(use.bytes, 3 * THREADS * APPENDS);
     for (unsigned i = 0; i < 2; i++)
         volume_close(clients[i]);

@@ -6,6 +6,7 @@
 #include "mount/volume/counters.h"
 #include "mount/volume/chunks.h"
 #include "mount/volume/ids.h"
+#include "mount/volume/quotas.h"
 #include "mount/volume/steps.h"
 
 int volume_new_slice(struct volume *v, uint64_t *slice)
@@ -117,13 +118,22 @@ static void drop_setid(struct txn *t, const struct meta_key *key, const struct a
         txn_set(t, key, ATTR_MODE, &mode, sizeof mode);
 }
 
+static int64_t end_of(const struct write *w)
+{
+    int64_t end = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        const int64_t of_piece = w->base + w->pieces[i].at + w->pieces[i].length;
+        end = of_piece > end ? of_piece : end;
+    }
+    return end;
+}
+
 static void change_attr(struct txn *t, const struct write *w, const struct attr *a)
 {
     const struct meta_key key = meta_key_point(META_ATTR, w->ino);
-    int64_t end = 0, written_ns = 0;
+    int64_t written_ns = 0;
     for (size_t i = 0; i < w->count; i++) {
         const struct volume_piece *p = &w->pieces[i];
-        end = w->base + p->at + p->length > end ? w->base + p->at + p->length : end;
         written_ns = p->written_ns > written_ns ? p->written_ns : written_ns;
     }
     if (written_ns == 0)
@@ -132,7 +142,7 @@ static void change_attr(struct txn *t, const struct write *w, const struct attr 
         drop_setid(t, &key, a);
     if ((w->flags & VOLUME_APPEND) != 0)
         txn_expect_equal(t, &key, ATTR_LENGTH, w->base);
-    txn_raise(t, &key, ATTR_LENGTH, end);
+    txn_raise(t, &key, ATTR_LENGTH, end_of(w));
     txn_add(t, &key, ATTR_CHANGES, 1);
     txn_set_number(t, &key, ATTR_MTIME, written_ns);
     txn_raise(t, &key, ATTR_CTIME, written_ns);
@@ -169,11 +179,12 @@ static int decide_write(struct txn *t, void *op)
 {
     struct write *w = op;
     struct attr a;
-    struct meta_item items[] = {
+    struct quota quota;
+    struct meta_item items[3] = {
         {.ask = META_GET, .key = meta_key_point(META_ATTR, w->ino)},
         {.ask = META_GET, .key = counters_use_key()},
     };
-    int rc = txn_read(t, items, 2);
+    int rc = quotas_read(t, items, 2, 0, &quota);
     if (rc != 0)
         return rc;
     if (!items[0].value.found)
@@ -186,6 +197,9 @@ static int decide_write(struct txn *t, void *op)
     rc = check_pieces(w);
     if (rc == 0)
         rc = change_chunks(t, w, &items[1].value);
+    if (rc == 0)
+        rc = quotas_resize(t, &items[0].key, &a, &quota,
+                           end_of(w) > a.length ? end_of(w) : a.length);
     if (rc == 0)
         change_attr(t, w, &a);
     return rc;

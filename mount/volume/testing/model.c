@@ -180,11 +180,14 @@ static struct op_result do_create(struct model *m, const struct op *op, bool app
     int rc = check_target(d);
     if (rc != 0 || d->child[op->name] != 0)
         return failed(rc != 0 ? rc : -EEXIST);
-    if (!apply)
-        return failed(0);
+    const uint64_t quota = model_quota_of(m, d);
+    rc = model_quota_check(m, quota, 1, 0);
+    if (rc != 0 || !apply)
+        return failed(rc);
     d->child[op->name] = made;
     struct model_inode *i = add_inode(m, made, op->mode);
     i->parent = op->ino;
+    i->quota = quota;
     i->target = S_ISLNK(op->mode) ? op->value : 0;
     return (struct op_result){.v = {made, op->mode}};
 }
@@ -199,6 +202,8 @@ static struct op_result do_link(struct model *m, const struct op *op, bool apply
     int rc = check_target(d);
     if (rc != 0 || d->child[op->name] != 0)
         return failed(rc != 0 ? rc : -EEXIST);
+    if (model_quota_of(m, i) != model_quota_of(m, d))
+        return failed(-EXDEV);
     if (apply) {
         d->child[op->name] = i->ino;
         i->nlink++;
@@ -211,6 +216,8 @@ static void drop_name(struct model *m, uint64_t ino)
     struct model_inode *i = model_find(m, ino);
     i->removed = S_ISDIR(i->mode);
     i->nlink -= S_ISDIR(i->mode) ? 0 : 1;
+    if (S_ISDIR(i->mode) || i->nlink == 0)
+        model_quota_drop(m, i);
 }
 
 /* The last name of an inode goes to the trash, if there is one. */
@@ -222,6 +229,7 @@ static void trash_name(struct model *m, uint64_t directory, unsigned name)
         drop_name(m, ino);
         return;
     }
+    model_quota_drop(m, i);
     i->trashed = true;
     i->was_directory = directory;
     i->was_name = name;
@@ -305,9 +313,14 @@ static int check_rename(const struct model *m, const struct op *op, struct model
         return 0;
     if (makes_loop(m, from, op->ino, op->to))
         return -EINVAL;
-    if ((op->flags & RENAME_EXCHANGE) != 0)
-        return makes_loop(m, to, op->to, op->ino) ? -EINVAL : 0;
-    return to != NULL ? check_replaced(from, to) : 0;
+    const bool exchanges = (op->flags & RENAME_EXCHANGE) != 0;
+    if (exchanges && makes_loop(m, to, op->to, op->ino))
+        return -EINVAL;
+    int rc = exchanges || to == NULL ? 0 : check_replaced(from, to);
+    const struct model_inode *d = model_find(m, op->ino), *e = model_find(m, op->to);
+    if (rc == 0)
+        rc = model_quota_check_move(m, from, d, e);
+    return rc == 0 && exchanges ? model_quota_check_move(m, to, e, d) : rc;
 }
 
 static struct op_result do_rename(struct model *m, const struct op *op, bool apply)
@@ -342,10 +355,18 @@ static void resize(struct model_inode *i, int64_t length)
     i->length = length;
 }
 
+/* A file that becomes so long, or stays as it is. */
+static int check_growth(const struct model *m, const struct model_inode *i, int64_t length)
+{
+    int rc = check_file(i);
+    return rc == 0 && length > i->length ? model_quota_check(m, i->quota, 0, length - i->length)
+                                         : rc;
+}
+
 static struct op_result do_truncate(struct model *m, const struct op *op, bool apply)
 {
     struct model_inode *i = model_find(m, op->ino);
-    int rc = check_file(i);
+    int rc = check_growth(m, i, op->at);
     if (rc == 0 && apply)
         resize(i, op->at);
     return failed(rc);
@@ -354,7 +375,7 @@ static struct op_result do_truncate(struct model *m, const struct op *op, bool a
 static struct op_result do_clear(struct model *m, const struct op *op, bool apply)
 {
     struct model_inode *i = model_find(m, op->ino);
-    int rc = check_file(i);
+    int rc = check_growth(m, i, op->at + op->length);
     if (rc != 0 || !apply)
         return failed(rc);
     if (op->at + op->length > i->length)
@@ -379,10 +400,10 @@ static struct op_result do_seek(const struct model *m, const struct op *op)
 static struct op_result do_write(struct model *m, const struct op *op, bool apply)
 {
     struct model_inode *i = model_find(m, op->ino);
-    int rc = check_file(i);
+    int64_t at = op->kind == OP_APPEND && i != NULL ? i->length : op->at;
+    int rc = check_growth(m, i, at + op->length);
     if (rc != 0 || !apply)
         return failed(rc);
-    int64_t at = op->kind == OP_APPEND ? i->length : op->at;
     if (at + op->length > i->length)
         resize(i, at + op->length);
     for (uint32_t b = 0; b < op->length; b++)
@@ -460,13 +481,19 @@ static struct op_result do_restore(struct model *m, const struct op *op, bool ap
     return failed(0);
 }
 
+static void drop_clone(struct model *m, struct model_inode *i)
+{
+    i->nlink = 0;
+    model_quota_drop(m, i);
+}
+
 void model_empty_trash(struct model *m)
 {
     for (size_t i = 0; i < m->count; i++) {
         if (m->inodes[i].trashed)
             drop_name(m, m->inodes[i].ino);
         if (m->inodes[i].building) /* perhaps it was removed already */
-            m->inodes[i].nlink = 0;
+            drop_clone(m, &m->inodes[i]);
         m->inodes[i].trashed = false;
     }
 }
@@ -542,6 +569,9 @@ struct op_result model_do(struct model *m, const struct op *op, bool apply, uint
     case OP_SETXATTR:
     case OP_REMOVEXATTR:
         return do_setxattr(m, op, apply);
+    case OP_QUOTA_SET:
+    case OP_QUOTA_REMOVE:
+        return model_quota_do(m, op, apply, made);
     default:
         return failed(0);
     }

@@ -32,6 +32,8 @@ enum op_kind {
     OP_RESTORE,
     OP_SETXATTR,
     OP_REMOVEXATTR,
+    OP_QUOTA_SET, /* limits: at, value; what is below does not count yet */
+    OP_QUOTA_REMOVE,
     OP_CHANGES_END,
     OP_OPEN = OP_CHANGES_END, /* these change nothing that the model knows */
     OP_CLOSE,
@@ -73,6 +75,7 @@ struct model_inode {
     unsigned was_name;
     int64_t nlink;
     uint64_t parent;
+    uint64_t quota;              /* its number, also of one that is gone; 0: none */
     uint64_t child[MODEL_NAMES]; /* 0: none */
     uint64_t xattr[MODEL_XATTRS];
     uint64_t target;
@@ -80,9 +83,19 @@ struct model_inode {
     int64_t length;
 };
 
+enum { MODEL_QUOTAS = 1024 }; /* that a run makes at most */
+
+struct model_quota {
+    uint64_t id, directory;
+    int64_t inodes, bytes; /* limits */
+    bool gone;
+};
+
 struct model {
     struct model_inode *inodes;
     size_t count, room;
+    struct model_quota quotas[MODEL_QUOTAS];
+    size_t quota_count;
     bool trash; /* last names go there */
 };
 
@@ -98,6 +111,16 @@ void model_empty_trash(struct model *m);
 void model_free_inode(struct model *m, uint64_t ino);
 int64_t model_nlink(const struct model *m, const struct model_inode *i);
 int64_t model_entries(const struct model_inode *i);
+
+/* ---- model_quota.c ---- */
+
+uint64_t model_quota_of(const struct model *m, const struct model_inode *i); /* 0: none */
+int model_quota_check(const struct model *m, uint64_t id, int64_t inodes, int64_t bytes);
+/* An inode counts no more. */
+void model_quota_drop(struct model *m, struct model_inode *i);
+int model_quota_check_move(const struct model *m, const struct model_inode *i,
+                           const struct model_inode *from, const struct model_inode *to);
+struct op_result model_quota_do(struct model *m, const struct op *op, bool apply, uint64_t made);
 
 /* What a range shows, as a number. */
 uint64_t model_digest(const struct model *m, uint64_t ino, int64_t at, uint32_t length);

@@ -38,6 +38,8 @@ const char *op_name(enum op_kind kind)
         [OP_UNLINK_MANY] = "unlink many",
         [OP_CLEAR] = "clear",
         [OP_SEEK] = "seek",
+        [OP_QUOTA_SET] = "quota set",
+        [OP_QUOTA_REMOVE] = "quota rm",
     };
     return names[kind];
 }
@@ -188,6 +190,14 @@ static int run_clone(struct volume *v, const struct op *op)
     return volume_clone(v, op->ino, op->to, op_file_name(op->name), &root, &tally);
 }
 
+static int run_quota(struct volume *v, const struct op *op)
+{
+    const struct volume_quota_limits limits = {.inodes = op->at, .bytes = (int64_t)op->value};
+    struct volume_quota q;
+    bool made;
+    return volume_quota_mark(v, op->ino, &limits, &q, &made);
+}
+
 static struct op_result run_seek(struct volume *v, const struct op *op)
 {
     int64_t found;
@@ -235,6 +245,10 @@ static int run_plain(struct volume *v, const struct op *op)
                                (int)op->flags);
     case OP_REMOVEXATTR:
         return volume_removexattr(v, op->ino, op_xattr_name(op->name));
+    case OP_QUOTA_SET:
+        return run_quota(v, op);
+    case OP_QUOTA_REMOVE:
+        return volume_quota_remove(v, op->ino);
     default:
         return -ENOSYS;
     }

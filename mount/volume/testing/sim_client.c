@@ -127,13 +127,14 @@ static const struct model_inode *any_trashed(struct world *w)
 }
 
 static const unsigned char weights[OPS] = {
-    [OP_LOOKUP] = 6,      [OP_GETATTR] = 6,  [OP_READDIR] = 6, [OP_READLINK] = 1,
-    [OP_READ] = 8,        [OP_GETXATTR] = 2, [OP_CREATE] = 16, [OP_LINK] = 8,
-    [OP_UNLINK] = 12,     [OP_RMDIR] = 8,    [OP_RENAME] = 20, [OP_CHMOD] = 3,
-    [OP_TRUNCATE] = 6,    [OP_WRITE] = 12,   [OP_APPEND] = 8,  [OP_SETXATTR] = 4,
-    [OP_REMOVEXATTR] = 2, [OP_OPEN] = 3,     [OP_CLOSE] = 3,   [OP_BEAT] = 1,
-    [OP_CLEAN] = 2,       [OP_COMPACT] = 8,  [OP_CLONE] = 8,   [OP_RESTORE] = 8,
-    [OP_UNLINK_MANY] = 6, [OP_CLEAR] = 6,    [OP_SEEK] = 6,
+    [OP_LOOKUP] = 6,       [OP_GETATTR] = 6,  [OP_READDIR] = 6, [OP_READLINK] = 1,
+    [OP_READ] = 8,         [OP_GETXATTR] = 2, [OP_CREATE] = 16, [OP_LINK] = 8,
+    [OP_UNLINK] = 12,      [OP_RMDIR] = 8,    [OP_RENAME] = 20, [OP_CHMOD] = 3,
+    [OP_TRUNCATE] = 6,     [OP_WRITE] = 12,   [OP_APPEND] = 8,  [OP_SETXATTR] = 4,
+    [OP_REMOVEXATTR] = 2,  [OP_OPEN] = 3,     [OP_CLOSE] = 3,   [OP_BEAT] = 1,
+    [OP_CLEAN] = 2,        [OP_COMPACT] = 8,  [OP_CLONE] = 8,   [OP_RESTORE] = 8,
+    [OP_UNLINK_MANY] = 6,  [OP_CLEAR] = 6,    [OP_SEEK] = 6,    [OP_QUOTA_SET] = 8,
+    [OP_QUOTA_REMOVE] = 1,
 };
 
 static enum op_kind choose_kind(struct world *w)
@@ -150,7 +151,8 @@ static enum op_kind choose_kind(struct world *w)
 static bool is_about_names(enum op_kind kind)
 {
     return kind == OP_LOOKUP || kind == OP_READDIR || kind == OP_CREATE || kind == OP_UNLINK ||
-           kind == OP_RMDIR || kind == OP_RENAME || kind == OP_UNLINK_MANY;
+           kind == OP_RMDIR || kind == OP_RENAME || kind == OP_UNLINK_MANY ||
+           kind == OP_QUOTA_SET || kind == OP_QUOTA_REMOVE;
 }
 
 static bool is_about_bytes(enum op_kind kind)
@@ -198,6 +200,10 @@ struct op sim_choose(struct client *c)
     op.at = (int64_t)rng_below(&w->rng, 4 * SIM_CHUNK);
     op.length = 1 + (uint32_t)rng_below(&w->rng, SIM_CHUNK * 3 / 2);
     op.value = 1 + rng_below(&w->rng, UINT32_MAX);
+    if (op.kind == OP_QUOTA_SET) {
+        op.at = (int64_t)rng_below(&w->rng, 6);
+        op.value = rng_below(&w->rng, 6 * SIM_CHUNK);
+    }
     return op;
 }
 
@@ -248,7 +254,8 @@ static bool is_given_up(struct client *c)
 static bool is_of_several_moments(const struct attempt *a, const struct op_result *r)
 {
     const bool is_one = a->op.kind == OP_CLONE || a->op.kind == OP_RESTORE;
-    return is_one && (r->rc == -ENOENT || r->rc == -EEXIST || r->rc == -EBUSY);
+    return is_one && (r->rc == -ENOENT || r->rc == -EEXIST || r->rc == -EBUSY || r->rc == -EDQUOT ||
+                      r->rc == -EXDEV);
 }
 
 static void judge(struct client *c, struct attempt *a, const struct op_result *r)

@@ -34,7 +34,8 @@ static struct client *client_of(struct meta *m)
 
 static bool is_of_model(enum meta_kind kind)
 {
-    return kind == META_ATTR || kind == META_ENTRY || kind == META_CHUNK || kind == META_XATTR;
+    return kind == META_ATTR || kind == META_ENTRY || kind == META_CHUNK || kind == META_XATTR ||
+           kind == META_QUOTA;
 }
 
 static void note_garbage(struct world *w, uint64_t slice)
@@ -159,6 +160,36 @@ static bool is_of_trash(const struct meta_key *key)
     return trash_has(key->id) && (key->kind == META_ATTR || key->kind == META_ENTRY);
 }
 
+/* The number of its quota that a commit gives an inode. */
+static void note_quota(struct world *w, uint64_t ino, const struct meta_step *steps, size_t count)
+{
+    struct model_inode *i = model_find(&w->model, ino);
+    for (size_t k = 0; k < count && i != NULL; k++) {
+        const struct meta_step *s = &steps[k];
+        const struct meta_value value = {.found = true, .data = s->data, .size = s->size};
+        const size_t at = attr_quota_at(i->mode);
+        if (s->key.kind != META_ATTR || s->key.id != ino)
+            continue;
+        if (s->kind == META_PUT)
+            i->quota = (uint64_t)meta_field(&value, at);
+        else if (s->kind == META_SET && s->offset == at)
+            i->quota = (uint64_t)meta_field(&value, 0);
+    }
+}
+
+/* A commit of a restoration before its last one, or after it was refused: the inode gets another
+ * quota in the trash. */
+static bool note_restore(struct world *w, struct attempt *a, const struct meta_step *steps,
+                         size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (steps[i].key.kind == META_ENTRY && steps[i].kind == META_PUT)
+            return false;
+    }
+    note_quota(w, a->op.ino, steps, count);
+    return true;
+}
+
 /* Commits of a clone before its last one; made: an inode, or 0.  True: this is one. */
 static bool note_clone(struct world *w, struct attempt *a, const struct meta_step *steps,
                        size_t count, uint64_t made)
@@ -172,8 +203,10 @@ static bool note_clone(struct world *w, struct attempt *a, const struct meta_ste
     if (made != 0) {
         a->built = made;
         model_build(&w->model, a->op.ino, made);
+        note_quota(w, made, steps, count);
     } else if (removes && !places) {
         model_find(&w->model, a->built)->nlink = 0;
+        note_quota(w, a->built, steps, count);
     }
     return !places;
 }
@@ -181,13 +214,15 @@ static bool note_clone(struct world *w, struct attempt *a, const struct meta_ste
 static void committed(struct world *w, struct attempt *a, const struct meta_step *steps,
                       size_t count)
 {
-    uint64_t made = 0;
-    bool touched = false;
+    uint64_t made = 0, quota = 0;
+    bool touched = false, seen;
     for (size_t i = 0; i < count && !sim_failed(w); i++) {
         const struct meta_step *s = &steps[i];
         if (s->kind < META_PUT)
             continue;
         touched |= is_of_model(s->key.kind) && !is_of_trash(&s->key);
+        if (s->kind == META_PUT && s->key.kind == META_QUOTA)
+            quota = s->key.id;
         if (s->kind == META_PUT && s->key.kind == META_ATTR && !trash_has(s->key.id))
             made = s->key.id;
         if (s->kind == META_PUT && s->key.kind == META_GARBAGE)
@@ -203,14 +238,17 @@ static void committed(struct world *w, struct attempt *a, const struct meta_step
         sim_fail(w, "inode %llu is made twice", (unsigned long long)made);
     if (sim_failed(w))
         return;
+    seen = touched; /* a clone that is built counts already */
     if (a != NULL && a->op.kind == OP_CLONE)
         touched &= !note_clone(w, a, steps, count, made);
+    if (a != NULL && a->op.kind == OP_RESTORE && touched)
+        touched = !note_restore(w, a, steps, count);
     if (touched && a != NULL && a->op.kind < OP_CHANGES_END)
-        take_effect(w, a, a->op.kind == OP_CLONE ? a->built : made);
+        take_effect(w, a, a->op.kind == OP_CLONE ? a->built : quota != 0 ? quota : made);
     if (touched && a != NULL &&
         (a->op.kind == OP_WRITE || a->op.kind == OP_APPEND || a->op.kind == OP_COMPACT))
         note_write(w, a);
-    if (touched && !sim_failed(w))
+    if (seen && !sim_failed(w))
         note_running(w);
 }
 

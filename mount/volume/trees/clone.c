@@ -21,6 +21,7 @@
 #include "mount/volume/ids.h"
 #include "mount/volume/trees/place.h"
 #include "mount/volume/chunks.h"
+#include "mount/volume/quotas.h"
 #include "mount/volume/steps.h"
 #include "mount/volume/trash.h"
 #include "mount/volume/trees/rmr.h"
@@ -40,6 +41,7 @@ struct clone {
     struct volume *v;
     const struct volume_caller *caller;
     struct volume_tally *tally;
+    uint64_t quota; /* of the place; 0: none */
     struct frame *frames;
     size_t depth, room;
 };
@@ -60,6 +62,8 @@ struct batch {
     const struct volume_caller *caller;
     struct volume_tally *tally;
     uint64_t directory; /* where the copies are made */
+    uint64_t quota;     /* that counts them */
+    int64_t bytes;      /* that count */
     struct copy *copies;
     size_t count;
 };
@@ -84,6 +88,7 @@ static struct attr attr_of_copy(const struct txn *t, const struct batch *b, cons
     copy.changes = 0;
     copy.ctime_ns = t->now_ns;
     copy.parent = b->directory;
+    copy.quota = b->quota;
     if (b->caller->uid != 0) {
         copy.uid = b->caller->uid;
         copy.gid = b->caller->gid;
@@ -156,6 +161,7 @@ static int copy_inode(struct txn *t, struct batch *b, struct copy *one,
     one->rest = items[XATTR].more || items[CHUNK].more;
     txn_expect(t, &items[ATTR].key, &items[ATTR].value);
     put_inode(t, b, one, &a);
+    b->bytes += quotas_bytes(&a);
     if (items[LINK].value.found) {
         const struct meta_key link = meta_key_point(META_SYMLINK, one->to);
         txn_put(t, &link, items[LINK].value.data, items[LINK].value.size);
@@ -174,6 +180,20 @@ static void ask_for(struct meta_item items[READS], uint64_t ino)
         .ask = META_PAGE, .limit = XATTRS, .key = {.kind = META_XATTR, .id = ino}};
     items[CHUNK] = (struct meta_item){
         .ask = META_PAGE, .limit = CHUNKS, .key = {.kind = META_CHUNK, .id = ino}};
+}
+
+/* A quota that ends meanwhile counts nothing. */
+static int charge(struct txn *t, const struct batch *b)
+{
+    struct quota quota;
+    int64_t inodes = 0;
+    for (size_t i = 0; i < b->count; i++)
+        inodes += b->copies[i].mode != 0;
+    int rc = quotas_get(t, b->quota, &quota);
+    if (rc != 0)
+        return rc;
+    quotas_charge(t, &quota, inodes, b->bytes);
+    return quotas_check(&quota, inodes, b->bytes);
 }
 
 /* The directory of the copies: it was made by this clone, or is an hour of the trash. */
@@ -201,11 +221,14 @@ static int decide_batch(struct txn *t, void *op)
     for (size_t i = 0; i < b->count; i++)
         ask_for(&items[i * READS], b->copies[i].from);
     items[reads] = (struct meta_item){.key = counters_use_key()};
+    b->bytes = 0;
     int rc = txn_read(t, items, reads + 1);
     for (size_t i = 0; i < b->count && rc == 0; i++)
         rc = copy_inode(t, b, &b->copies[i], &items[i * READS], &r);
     if (rc == 0)
         rc = steps_check_use(&items[reads].value, (int64_t)b->count, 0);
+    if (rc == 0)
+        rc = charge(t, b);
     if (rc == 0)
         rc = releases_apply(&r, t);
     if (rc == 0)
@@ -272,7 +295,12 @@ static int copy_rest(const struct clone *c, const struct copy *one, enum meta_ki
 /* Rights were looked at by the batch. */
 static int copy_all(const struct clone *c, struct copy *copies, size_t count, uint64_t directory)
 {
-    struct batch b = {c->caller, c->tally, directory, copies, count};
+    struct batch b = {.caller = c->caller,
+                      .tally = c->tally,
+                      .directory = directory,
+                      .quota = c->quota,
+                      .copies = copies,
+                      .count = count};
     int rc = stops(c) ? -EINTR : 0;
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = copies[i].to != 0 ? 0 : ids_inode(c->v, &copies[i].to);
@@ -361,6 +389,8 @@ int volume_clone(struct volume *v, uint64_t ino, uint64_t directory, const char 
     uint64_t hour;
     *tally = (struct volume_tally){0};
     int rc = trash_has(ino) ? -EINVAL : place_check(v, directory, name, caller);
+    if (rc == 0)
+        rc = volume_quota_id(v, directory, &c.quota);
     if (rc == 0)
         rc = trash_need_hour(v, &hour);
     if (rc != 0)

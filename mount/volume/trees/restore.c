@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "mount/volume/trees/place.h"
+#include "mount/volume/trees/restamp.h"
 #include "mount/volume/trash.h"
 
 /* ENOENT: there is no such hour. */
@@ -84,6 +86,45 @@ static int whole_name(struct volume *v, uint64_t ino, const char *cut, struct ar
     return rc == -ENODATA ? 0 : rc;
 }
 
+enum { TRIES = 5 };
+
+struct back {
+    uint64_t hour, ino, quota;
+    const char *name; /* in the hour */
+    uint64_t place;
+    const char *was;
+};
+
+/* It counts for the quota of its place before it is there.  A quota that ends or begins meanwhile is
+ * looked for again. */
+static int move_to_place(struct restamp *to, const struct back *b)
+{
+    uint64_t has = b->quota;
+    int rc = -EXDEV;
+    for (unsigned i = 0; i < TRIES && (rc == -EXDEV || rc == -ENODATA); i++) {
+        rc = volume_quota_id(to->v, b->place, &to->quota);
+        if (rc == 0 && to->quota != has)
+            rc = restamp_name(to, b->hour, b->name);
+        if (rc != 0)
+            continue;
+        has = to->quota;
+        rc = volume_rename(to->v, b->hour, b->name, b->place, b->was, RENAME_NOREPLACE);
+    }
+    return rc;
+}
+
+/* What cannot come back does not count at all. */
+static int move_back(struct volume *v, const struct back *b)
+{
+    struct restamp to = {.v = v, .limited = true, .beat_ns = volume_now(v)};
+    const int rc = move_to_place(&to, b);
+    struct restamp undo = {.v = v, .quota = 0, .beat_ns = to.beat_ns};
+    if (rc != 0 && to.changed > 0 && restamp_name(&undo, b->hour, b->name) != 0)
+        log_warn("what did not come back counts for a quota until the trash is cleaned",
+                 lstr("volume", volume_format(v)->name), lstr("name", b->name));
+    return rc;
+}
+
 int volume_restore(struct volume *v, const char *hour, const char *name,
                    const struct volume_caller *caller)
 {
@@ -103,7 +144,7 @@ int volume_restore(struct volume *v, const char *hour, const char *name,
     if (rc == 0)
         rc = place_check(v, place, was, caller);
     if (rc == 0)
-        rc = volume_rename(v, directory, name, place, was, RENAME_NOREPLACE);
+        rc = move_back(v, &(struct back){directory, found.ino, found.attr.quota, name, place, was});
     arena_free(arena);
     return rc;
 }

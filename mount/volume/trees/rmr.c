@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "mount/volume/trees/access.h"
+#include "mount/volume/quotas.h"
 #include "mount/volume/steps.h"
 #include "mount/volume/trash.h"
+#include "mount/volume/trees/restamp.h"
 #include "mount/volume/trees/rights.h"
 
 enum { PAGE = 64 }; /* names of one commit */
@@ -49,7 +52,7 @@ static int take_name(struct txn *t, struct batch *b, const struct meta_item *ite
     txn_delete(t, &item->key);
     steps_drop_name(t, meta_entry_inode(&item->value), &a);
     b->removed++;
-    return 0;
+    return quotas_drop(t, meta_entry_inode(&item->value), &a);
 }
 
 static int decide(struct txn *t, void *op)
@@ -190,6 +193,18 @@ static int remove_frames(struct removal *r)
     return rc;
 }
 
+/* What is below a directory that has moved to the trash counts no more.  What is left of that, as
+ * after a kill, counts until the trash is cleaned. */
+static void end_quota(struct volume *v, const struct volume_inode *top)
+{
+    struct restamp r = {.v = v, .quota = 0, .beat_ns = volume_now(v)};
+    const int rc = restamp_tree(&r, top->ino);
+    if (rc != 0)
+        log_warn("what was removed counts for its quota until the trash is cleaned",
+                 lstr("volume", volume_format(v)->name), lu64("directory", top->ino),
+                 li64("error", -rc));
+}
+
 static int move_to_trash(struct volume *v, uint64_t directory, const char *name,
                          const struct volume_caller *caller, uint64_t hour,
                          struct volume_tally *tally)
@@ -203,8 +218,13 @@ static int move_to_trash(struct volume *v, uint64_t directory, const char *name,
         rc = -EACCES;
     if (rc == 0 && attr_is_directory(&top.attr))
         rc = rights_check_below(v, &top, name, caller, tally->name);
+    struct volume_quota quota;
+    const bool counted = rc == 0 && attr_is_directory(&top.attr) &&
+                         volume_quota_of(v, top.ino, &quota) == 0 && quota.directory != top.ino;
     if (rc == 0)
         rc = remove_whole(v, directory, name, hour);
+    if (rc == 0 && counted)
+        end_quota(v, &top);
     tally->inodes = rc == 0;
     tally->is_moved = rc == 0 && (attr_is_directory(&top.attr) || top.attr.nlink == 1);
     return rc;

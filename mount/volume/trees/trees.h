@@ -68,3 +68,41 @@ int volume_trash_clean(struct volume *v, const struct volume_caller *caller, uin
  * inode the first. */
 int volume_unlink_many(struct volume *v, uint64_t directory, const char *const *names, size_t count,
                        uint64_t *removed);
+
+/* ---- quotas of directories ---- */
+
+/* A limit that is not given stays as it is, or is none. */
+#define VOLUME_QUOTA_AS_IT_IS (-1)
+#define VOLUME_QUOTA_NO_LIMIT (INT64_MAX / 4 * 3)
+
+struct volume_quota_limits {
+    int64_t inodes, bytes; /* 0: nothing more is taken */
+};
+
+struct volume_quota {
+    uint64_t id, directory;
+    bool whole;                      /* all that is below counts */
+    int64_t inodes, bytes;           /* below the directory; bytes: lengths of files */
+    int64_t inodes_left, bytes_left; /* negative: more is in use than the limit allows */
+    int64_t inodes_limit, bytes_limit;
+};
+
+/* The directory gets a quota, or its quota other limits.  What is below begins to count; if that is
+ * interrupted, the call goes on with it.  Less than is in use may be given.  EEXIST: it is below a
+ * directory with a quota.  EBUSY: one below it has a quota.  EINVAL: the root, or the trash.
+ * ENOENT: it is in the trash. */
+int volume_quota_set(struct volume *v, uint64_t directory, const struct volume_quota_limits *limits,
+                     const struct volume_caller *caller, struct volume_quota *out);
+/* Its first commit: nothing that is below counts yet.  *made: there was none. */
+int volume_quota_mark(struct volume *v, uint64_t directory,
+                      const struct volume_quota_limits *limits, struct volume_quota *out,
+                      bool *made);
+/* ENODATA: the directory has none. */
+int volume_quota_remove(struct volume *v, uint64_t directory);
+/* The quota that an inode is below, or has.  ENODATA: none. */
+int volume_quota_of(struct volume *v, uint64_t ino, struct volume_quota *out);
+/* The same; *id 0: none. */
+int volume_quota_id(struct volume *v, uint64_t ino, uint64_t *id);
+/* All; in the arena. */
+int volume_quota_list(struct volume *v, struct arena *arena, struct volume_quota **out,
+                      size_t *count);
