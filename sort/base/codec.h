@@ -16,7 +16,7 @@
 #include "common/checksum.h"
 #include "common/cleanup.h"
 #include "common/error.h"
-#include "sort/base/varint.h"
+#include "io/varint.h"
 
 #define CODEC_BUFFER 65536
 

@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "io/varint.h"
 #include "sort/shard/format_parts.h"
 #include "sort/shard/inflow.h"
 #include "sort/shard/pack.h"
 #include "sort/shard/tar.h"
-#include "sort/base/varint.h"
 
 #define LISTS_MAX (1U << 20)  /* bytes of numbers in a feature */
 #define EXAMPLE_MAX INT32_MAX /* of a protobuf message */

@@ -9,10 +9,10 @@
 #include "sort/shard/regroup.h"
 
 #include "common/mem.h"
+#include "io/varint.h"
 #include "sort/rows/items.h"
 #include "sort/base/last_bytes.h"
 #include "sort/spec/order.h"
-#include "sort/base/varint.h"
 
 #define CHECK_EVERY 4096 /* items */
 #define AFTER_MEMBERS \

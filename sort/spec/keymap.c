@@ -10,10 +10,10 @@
 #include "common/checksum.h"
 #include "common/mem.h"
 #include "common/rng.h"
+#include "io/varint.h"
 #include "sort/spec/keymap_read.h"
 #include "sort/spec/pattern.h"
 #include "sort/spec/spec_parts.h"
-#include "sort/base/varint.h"
 
 #define UNIT 4
 #define PLACES_FIRST 1024

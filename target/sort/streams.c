@@ -5,9 +5,9 @@
 
 #include "common/mem.h"
 #include "common/parse.h"
+#include "io/varint.h"
 #include "net/http/pipe.h"
 #include "sort/task/records.h"
-#include "sort/base/varint.h"
 #include "target/sort/host.h"
 #include "target/node/target.h"
 #include "target/sort/records_reply.h"
