@@ -1,0 +1,322 @@
+#include "plog/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "plog/merge.h"
+
+enum {
+    SEGMENT_BYTES = 16 << 20,
+    REFRESH_MS = 20000,
+    WINDOW = 4 << 20, /* that is painted at once */
+    BLOCKS = 16,      /* of PLOG_BLOCK bytes that are kept */
+};
+
+struct block {
+    size_t segment;
+    uint64_t number, used; /* used: when, by the file's count; 0: empty */
+    size_t len;
+    char *data;
+};
+
+struct plog_file {
+    struct plog_store st;
+    struct plog_file_how how;
+    char *object;
+    struct plog_session session;
+    struct plog_segment segment;   /* what is not stored yet */
+    struct plog_segment_name name; /* of the segment, if it is sealed */
+    bool is_sealed, is_dirty;      /* is_dirty: something is not synced */
+    uint64_t refreshed_ms;
+    bool has_look;
+    struct plog_look look;
+    struct block blocks[BLOCKS]; /* of the look's segments */
+    uint64_t reads;
+};
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+void plog_file_renew(struct plog_file *f)
+{
+    plog_look_done(&f->look);
+    f->has_look = false;
+    for (size_t i = 0; i < BLOCKS; i++)
+        f->blocks[i].used = 0;
+}
+
+void plog_file_drop(struct plog_file *f)
+{
+    if (f == NULL)
+        return;
+    plog_file_renew(f);
+    for (size_t i = 0; i < BLOCKS; i++)
+        free(f->blocks[i].data);
+    plog_segment_done(&f->segment);
+    free(f->object);
+    free(f);
+}
+
+static int open_to_write(struct plog_file *f, struct error *err)
+{
+    int code = E_NOT_FOUND;
+    if (f->how.truncate && !(f->how.open.create && f->how.open.exclusive))
+        code = plog_head_replace(&f->st, f->object, err);
+    const bool is_cut = code == E_PRECONDITION; /* others have it open */
+    if (code != 0 && !is_cut && code != E_NOT_FOUND)
+        return code;
+    code = plog_session_open(&f->st, f->object, &f->how.open, &f->session, err);
+    if (code == 0 && is_cut) {
+        plog_segment_cut(&f->segment, 0);
+        f->is_dirty = true;
+    }
+    return code;
+}
+
+static int look(struct plog_file *f, struct error *err)
+{
+    const int code = f->has_look ? 0 : plog_look(&f->st, f->object, &f->look, err);
+    f->has_look = code == 0;
+    return code;
+}
+
+int plog_file_open(const struct plog_store *st, const char *object, const struct plog_file_how *how,
+                   struct plog_file **out, struct error *err)
+{
+    struct plog_file *f = xcalloc(1, sizeof *f);
+    f->st = *st;
+    f->how = *how;
+    f->object = xstrdup(object);
+    f->how.segment_bytes = how->segment_bytes > 0 ? how->segment_bytes : SEGMENT_BYTES;
+    f->how.refresh_ms = how->refresh_ms > 0 ? how->refresh_ms : REFRESH_MS;
+    f->refreshed_ms = how->clock_ms(st->ctx);
+    const int code = how->write ? open_to_write(f, err) : look(f, err);
+    if (code != 0) {
+        plog_file_drop(f);
+        return code;
+    }
+    *out = f;
+    return 0;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static int need_write(const struct plog_file *f, struct error *err)
+{
+    return f->how.write ? 0 : error_set(err, E_INVALID, "'%s' is open for reading", f->object);
+}
+
+/* The segment is stored; if not, it stays sealed, and the next call stores it under its name. */
+static int store_segment(struct plog_file *f, struct error *err)
+{
+    char name[PLOG_NAME_MAX], etag[PLOG_ETAG_MAX];
+    if (!f->is_sealed && plog_segment_empty(&f->segment))
+        return 0;
+    if (!f->is_sealed) {
+        const int code = plog_session_begin(&f->st, &f->session, &f->name, err);
+        if (code != 0)
+            return code;
+        plog_segment_seal(&f->segment, &f->name);
+        f->is_sealed = true;
+    }
+    plog_name_segment(name, f->session.id, &f->name);
+    const int code =
+        f->st.put(f->st.ctx, name, f->segment.bytes.data, f->segment.bytes.len, NULL, etag, err);
+    if (code != 0) {
+        error_wrap(err, "store '%s'", name);
+        return code;
+    }
+    plog_segment_done(&f->segment);
+    f->is_sealed = false;
+    return 0;
+}
+
+static int refresh(struct plog_file *f, struct error *err)
+{
+    const uint64_t now_ms = f->how.clock_ms(f->st.ctx);
+    if (now_ms - f->refreshed_ms < f->how.refresh_ms)
+        return 0;
+    f->refreshed_ms = now_ms;
+    return plog_session_refresh(&f->st, &f->session, err);
+}
+
+/* Before something is added to the segment. */
+static int get_ready(struct plog_file *f, struct error *err)
+{
+    int code = refresh(f, err);
+    if (code == 0 && (f->is_sealed || f->segment.bytes.len >= f->how.segment_bytes))
+        code = store_segment(f, err);
+    return code;
+}
+
+int plog_file_write(struct plog_file *f, const void *data, size_t len, uint64_t offset,
+                    struct error *err)
+{
+    int code = need_write(f, err);
+    if (code == 0 && (offset > PLOG_OFFSET_MAX || len > PLOG_OFFSET_MAX - offset))
+        code = error_set(err, E_TOO_LARGE, "'%s': a file has at most 2^63 - 1 bytes", f->object);
+    for (size_t done = 0; done < len && code == 0;) {
+        code = get_ready(f, err);
+        if (code != 0)
+            break;
+        const size_t room = f->how.segment_bytes - f->segment.bytes.len;
+        const size_t part = len - done < room ? len - done : room;
+        plog_segment_write(&f->segment, (const char *)data + done, part, offset + done);
+        f->is_dirty = true;
+        done += part;
+    }
+    return code;
+}
+
+int plog_file_cut(struct plog_file *f, uint64_t length, struct error *err)
+{
+    int code = need_write(f, err);
+    if (code == 0 && length > PLOG_OFFSET_MAX)
+        code = error_set(err, E_TOO_LARGE, "'%s': a file has at most 2^63 - 1 bytes", f->object);
+    if (code == 0)
+        code = get_ready(f, err);
+    if (code != 0)
+        return code;
+    plog_segment_cut(&f->segment, length);
+    f->is_dirty = true;
+    return 0;
+}
+
+int plog_file_sync(struct plog_file *f, struct error *err)
+{
+    if (!f->is_dirty)
+        return 0;
+    int code = store_segment(f, err);
+    if (code == 0)
+        code = plog_session_sync(&f->st, &f->session, err);
+    if (code != 0)
+        return code;
+    f->is_dirty = false;
+    f->refreshed_ms = f->how.clock_ms(f->st.ctx);
+    plog_file_renew(f);
+    return 0;
+}
+
+int plog_file_close(struct plog_file *f, struct error *err)
+{
+    struct plog_watch watch = {.count = 0};
+    enum plog_merge_result merged;
+    int code = f->is_dirty ? store_segment(f, err) : 0;
+    const bool has_begun = plog_session_has_begun(&f->session);
+    if (code == 0 && has_begun)
+        code = plog_session_close(&f->st, &f->session, err);
+    if (code != 0)
+        return code;
+    /* All is durable and seen.  A merge that fails is left to the next close, or to a recovery. */
+    if (has_begun)
+        (void)plog_merge(&f->st, f->object, &watch, 0, UINT64_MAX, &merged, NULL);
+    plog_watch_done(&watch);
+    plog_file_drop(f);
+    return 0;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* The block of a segment, compared with its checksum. */
+static int read_block(struct plog_file *f, size_t segment, uint64_t number, struct block **out,
+                      struct error *err)
+{
+    const struct plog_footer *footer = plog_map_segment(f->look.map, segment);
+    const uint64_t left = footer->name.bytes - number * PLOG_BLOCK;
+    char name[PLOG_NAME_MAX];
+    struct block *b = &f->blocks[0];
+    for (size_t i = 0; i < BLOCKS; i++) {
+        struct block *other = &f->blocks[i];
+        if (other->used > 0 && other->segment == segment && other->number == number) {
+            other->used = ++f->reads;
+            *out = other;
+            return 0;
+        }
+        b = other->used < b->used ? other : b;
+    }
+    b->used = 0;
+    b->data = b->data != NULL ? b->data : xmalloc(PLOG_BLOCK);
+    b->len = left < PLOG_BLOCK ? (size_t)left : PLOG_BLOCK;
+    plog_name_segment(name, f->look.head.id, &footer->name);
+    int code = f->st.read(f->st.ctx, name, b->data, b->len, number * PLOG_BLOCK, err);
+    if (code == 0 &&
+        !plog_index_block(footer, plog_map_index(f->look.map, segment), number, b->data, b->len))
+        code =
+            error_set(err, E_CORRUPT, "MiB %llu has not its checksum", (unsigned long long)number);
+    if (code != 0) {
+        error_wrap(err, "'%s': segment '%s'", f->object, name);
+        return code;
+    }
+    b->segment = segment;
+    b->number = number;
+    b->used = ++f->reads;
+    *out = b;
+    return 0;
+}
+
+static int read_extent(struct plog_file *f, const struct plog_extent *e, char *to,
+                       struct error *err)
+{
+    for (uint64_t done = 0; done < e->length;) {
+        const uint64_t at = e->physical + done, within = at % PLOG_BLOCK;
+        struct block *b;
+        const int code = read_block(f, e->segment, at / PLOG_BLOCK, &b, err);
+        if (code != 0)
+            return code;
+        const uint64_t left = e->length - done;
+        const uint64_t part = b->len - within < left ? b->len - within : left;
+        memcpy(to + done, b->data + within, part);
+        done += part;
+    }
+    return 0;
+}
+
+static int read_window(struct plog_file *f, char *to, uint64_t from, uint64_t end,
+                       struct error *err)
+{
+    struct plog_extents e;
+    int code = 0;
+    memset(to, 0, end - from);
+    plog_map_paint(f->look.map, from, end, &e);
+    for (size_t i = 0; i < e.count && code == 0; i++)
+        code = read_extent(f, &e.items[i], to + (e.items[i].start - from), err);
+    plog_extents_done(&e);
+    return code;
+}
+
+int plog_file_read(struct plog_file *f, void *to, size_t len, uint64_t offset, size_t *got,
+                   struct error *err)
+{
+    *got = 0;
+    int code = plog_file_sync(f, err);
+    if (code == 0)
+        code = look(f, err);
+    if (code != 0)
+        return code;
+    const uint64_t size = plog_map_size(f->look.map);
+    if (offset >= size)
+        return 0;
+    const uint64_t want = len < size - offset ? len : size - offset;
+    for (uint64_t done = 0; done < want && code == 0;) {
+        const uint64_t part = want - done < WINDOW ? want - done : WINDOW;
+        code = read_window(f, (char *)to + done, offset + done, offset + done + part, err);
+        done += part;
+    }
+    *got = code == 0 ? (size_t)want : 0;
+    return code;
+}
+
+int plog_file_stat(struct plog_file *f, struct plog_file_stat *out, struct error *err)
+{
+    int code = plog_file_sync(f, err);
+    if (code == 0)
+        code = look(f, err);
+    if (code != 0)
+        return code;
+    *out = (struct plog_file_stat){.head = f->look.head,
+                                   .size = plog_map_size(f->look.map),
+                                   .bytes = plog_map_bytes(f->look.map),
+                                   .segments = plog_map_segments(f->look.map),
+                                   .records = f->look.records};
+    return 0;
+}

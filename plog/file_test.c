@@ -1,0 +1,372 @@
+/* Files over a store in memory, against a plain array. */
+#include "plog/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/mem.h"
+#include "plog/merge.h"
+#include "plog/testing/memory_store.h"
+
+enum { FILE_MAX = 500, HANDLES = 4 };
+
+struct fixture {
+    struct memory_store memory;
+    struct plog_store st;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *x = xcalloc(1, sizeof *x);
+    rng_seed(&x->memory.rng, 1);
+    x->st = memory_store_of(&x->memory);
+    *state = x;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *x = *state;
+    memory_store_done(&x->memory);
+    free(x);
+    return 0;
+}
+
+static const struct plog_file_how to_read = {.clock_ms = memory_store_clock};
+static const struct plog_file_how to_write = {
+    .write = true, .open = {.create = true, .mode = 0644}, .clock_ms = memory_store_clock};
+
+static struct plog_file *open_file(struct fixture *x, const struct plog_file_how *how)
+{
+    struct plog_file *f;
+    struct error err = ERROR_INIT;
+    if (plog_file_open(&x->st, "a/file", how, &f, &err) != 0)
+        fail_msg("%s", err.message);
+    return f;
+}
+
+static void need_text(struct fixture *x, const char *text)
+{
+    char bytes[FILE_MAX] = {0};
+    size_t got;
+    struct plog_file *f = open_file(x, &to_read);
+    assert_int_equal(plog_file_read(f, bytes, sizeof bytes, 0, &got, NULL), 0);
+    assert_int_equal(got, strlen(text));
+    assert_string_equal(bytes, text);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+}
+
+static void write_text(struct plog_file *f, const char *text, uint64_t offset)
+{
+    assert_int_equal(plog_file_write(f, text, strlen(text), offset, NULL), 0);
+}
+
+static void test_write_and_read(void **state)
+{
+    struct fixture *x = *state;
+    struct plog_file *a = open_file(x, &to_write), *b = open_file(x, &to_write);
+    need_text(x, "");
+    write_text(a, "hello", 0);
+    write_text(b, "world", 6);
+    need_text(x, "");
+    assert_int_equal(plog_file_sync(a, NULL), 0);
+    need_text(x, "hello");
+    assert_int_equal(plog_file_sync(b, NULL), 0);
+    write_text(a, " ", 5);
+    assert_int_equal(plog_file_close(a, NULL), 0);
+    need_text(x, "hello world");
+    assert_int_equal(plog_file_close(b, NULL), 0);
+    need_text(x, "hello world");
+    struct plog_head head;
+    char etag[PLOG_ETAG_MAX], prefix[PLOG_NAME_MAX];
+    assert_int_equal(plog_head_read(&x->st, "a/file", &head, etag, NULL), 0);
+    assert_true(head.size == 11 && head.merged == 1);
+    plog_name(prefix, head.id, "o/");
+    assert_int_equal(memory_store_count(&x->memory, prefix), 0);
+    plog_name(prefix, head.id, "m/");
+    assert_int_equal(memory_store_count(&x->memory, prefix), 1);
+}
+
+/* Later phases win, also against a writer whose random number is greater. */
+static void test_phases_are_ordered(void **state)
+{
+    struct fixture *x = *state;
+    for (int round = 0; round < 20; round++) {
+        struct plog_file *a = open_file(x, &to_write), *b = open_file(x, &to_write);
+        for (int i = 0; i < 4; i++) {
+            write_text(a, "aaaa", 0);
+            assert_int_equal(plog_file_sync(a, NULL), 0);
+            write_text(b, "bbbb", 0);
+            assert_int_equal(plog_file_sync(b, NULL), 0);
+            need_text(x, "bbbb");
+        }
+        write_text(a, "AA", 1);
+        assert_int_equal(plog_file_close(b, NULL), 0);
+        assert_int_equal(plog_file_close(a, NULL), 0);
+        need_text(x, "bAAb");
+    }
+}
+
+/* What PLFS got wrong: each is what an application sees with a plain file. */
+static void test_known_defects(void **state)
+{
+    struct fixture *x = *state;
+    struct plog_file *f = open_file(x, &to_write);
+    write_text(f, "aaaaaaaaaa", 0); /* a truncate leaves no byte behind it */
+    assert_int_equal(plog_file_cut(f, 5, NULL), 0);
+    write_text(f, "E", 8);
+    char bytes[FILE_MAX] = {0};
+    size_t got;
+    assert_int_equal(plog_file_read(f, bytes, sizeof bytes, 0, &got, NULL), 0);
+    assert_int_equal(got, 9);
+    assert_memory_equal(bytes, "aaaaa\0\0\0E", 9);
+    assert_int_equal(plog_file_cut(f, 0, NULL), 0); /* an overwrite, then a truncate */
+    write_text(f, "aaaaaaaaaa", 0);
+    write_text(f, "XX", 4);
+    assert_int_equal(plog_file_cut(f, 9, NULL), 0);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    need_text(x, "aaaaXXaaa");
+    f = open_file(x, &to_write); /* an append after the index was merged */
+    write_text(f, "tail", 9);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    need_text(x, "aaaaXXaaatail");
+    f = open_file(x, &to_write); /* a truncate after the index was merged */
+    assert_int_equal(plog_file_cut(f, 5, NULL), 0);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    need_text(x, "aaaaX");
+    struct plog_file *a = open_file(x, &to_write), *b = open_file(x, &to_write);
+    assert_int_equal(plog_file_cut(a, 0, NULL), 0); /* contiguous writes around another's */
+    write_text(a, "aaaa", 0);
+    assert_int_equal(plog_file_sync(a, NULL), 0);
+    write_text(b, "XX", 0);
+    assert_int_equal(plog_file_sync(b, NULL), 0);
+    write_text(a, "bbbb", 4);
+    assert_int_equal(plog_file_close(a, NULL), 0);
+    assert_int_equal(plog_file_close(b, NULL), 0);
+    need_text(x, "XXaabbbb");
+}
+
+static void test_opening(void **state)
+{
+    struct fixture *x = *state;
+    struct plog_file *f;
+    char etag[PLOG_ETAG_MAX];
+    assert_int_equal(plog_file_open(&x->st, "a/file", &to_read, &f, NULL), E_NOT_FOUND);
+    struct plog_file_how how = to_write;
+    how.open.create = false;
+    assert_int_equal(plog_file_open(&x->st, "a/file", &how, &f, NULL), E_NOT_FOUND);
+    how.open.create = how.open.exclusive = true;
+    f = open_file(x, &how);
+    write_text(f, "text", 0);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    assert_int_equal(plog_file_open(&x->st, "a/file", &how, &f, NULL), E_EXISTS);
+    f = open_file(x, &to_read);
+    assert_int_equal(plog_file_write(f, "a", 1, 0, NULL), E_INVALID);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    f = open_file(x, &to_write);
+    assert_int_equal(plog_file_write(f, "a", 1, PLOG_OFFSET_MAX, NULL), E_TOO_LARGE);
+    assert_int_equal(plog_file_write(f, NULL, 0, 5, NULL), 0);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    need_text(x, "text");
+    assert_int_equal(x->st.put(x->st.ctx, "plain", "bytes", 5, NULL, etag, NULL), 0);
+    assert_int_equal(plog_file_open(&x->st, "plain", &to_read, &f, NULL), E_INVALID);
+    assert_int_equal(plog_file_open(&x->st, "plain", &to_write, &f, NULL), E_INVALID);
+}
+
+static void test_truncate_and_unlink(void **state)
+{
+    struct fixture *x = *state;
+    struct plog_file_how how = to_write;
+    struct plog_file *a = open_file(x, &to_write);
+    write_text(a, "old bytes", 0);
+    assert_int_equal(plog_file_sync(a, NULL), 0);
+    how.truncate = true;
+    struct plog_file *b = open_file(x, &how); /* a cut, since a has it open */
+    write_text(b, "new", 0);
+    assert_int_equal(plog_file_close(b, NULL), 0);
+    need_text(x, "new");
+    assert_int_equal(plog_file_close(a, NULL), 0);
+    need_text(x, "new");
+    b = open_file(x, &how); /* a new head: the old container goes */
+    assert_int_equal(plog_file_close(b, NULL), 0);
+    need_text(x, "");
+    assert_int_equal(memory_store_count(&x->memory, PLOG_ROOT), 0);
+    a = open_file(x, &to_write);
+    write_text(a, "lost", 0);
+    assert_int_equal(plog_unlink(&x->st, "a/file", NULL), 0);
+    assert_int_equal(plog_file_sync(a, NULL), E_PRECONDITION);
+    b = open_file(x, &to_write);
+    write_text(b, "other", 0);
+    assert_int_equal(plog_file_close(b, NULL), 0);
+    assert_int_equal(plog_file_close(a, NULL), E_PRECONDITION);
+    plog_file_drop(a);
+    need_text(x, "other");
+}
+
+/* A writer that dies leaves a record; a recovery waits for the lease. */
+static void test_recovery(void **state)
+{
+    struct fixture *x = *state;
+    struct plog_file *f = open_file(x, &to_write);
+    _cleanup_plog_watch_ struct plog_watch watch = {.count = 0};
+    enum plog_merge_result result;
+    write_text(f, "synced", 0);
+    assert_int_equal(plog_file_sync(f, NULL), 0);
+    write_text(f, "lost", 0);
+    plog_file_drop(f);
+    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 100, 50, &result, NULL), 0);
+    assert_int_equal(result, PLOG_MERGED_BUSY);
+    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 149, 50, &result, NULL), 0);
+    assert_int_equal(result, PLOG_MERGED_BUSY);
+    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 150, 50, &result, NULL), 0);
+    assert_int_equal(result, PLOG_MERGED_NOW);
+    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 150, 50, &result, NULL), 0);
+    assert_int_equal(result, PLOG_MERGED_NOTHING);
+    need_text(x, "synced");
+}
+
+static void test_damage(void **state)
+{
+    struct fixture *x = *state;
+    struct error err = ERROR_INIT;
+    char bytes[FILE_MAX];
+    size_t got;
+    struct plog_file *f = open_file(x, &to_write);
+    write_text(f, "bytes", 0);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    for (size_t i = 0; i < x->memory.count; i++) {
+        if (strstr(x->memory.objects[i]->name, "/s/") != NULL)
+            x->memory.objects[i]->body.data[0] ^= 1;
+    }
+    f = open_file(x, &to_read);
+    assert_int_equal(plog_file_read(f, bytes, sizeof bytes, 0, &got, &err), E_CORRUPT);
+    assert_non_null(strstr(err.message, "/s/"));
+    assert_non_null(strstr(err.message, "a/file"));
+    assert_int_equal(got, 0);
+    plog_file_drop(f);
+}
+
+/* --- random ----------------------------------------------------------------------------------- */
+
+struct random_run {
+    struct fixture *x;
+    struct rng rng;
+    struct plog_file *files[HANDLES];
+    char plain[FILE_MAX];
+    uint64_t size;
+};
+
+#define AGAIN(call)                        \
+    do {                                   \
+        while ((call) != 0)                \
+            assert_true(++tries < 100000); \
+    } while (0)
+
+static void check_all(struct random_run *r)
+{
+    char bytes[FILE_MAX + 10];
+    size_t got;
+    int tries = 0;
+    struct plog_file *f;
+    AGAIN(plog_file_open(&r->x->st, "a/file", &to_read, &f, NULL));
+    AGAIN(plog_file_read(f, bytes, sizeof bytes, 0, &got, NULL));
+    assert_int_equal(got, r->size);
+    assert_memory_equal(bytes, r->plain, got);
+    const uint64_t from = rng_below(&r->rng, FILE_MAX), len = rng_below(&r->rng, FILE_MAX);
+    AGAIN(plog_file_read(f, bytes, len, from, &got, NULL));
+    if (got > 0)
+        assert_memory_equal(bytes, r->plain + from, got);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+}
+
+static void change(struct random_run *r, struct plog_file *f)
+{
+    char bytes[60];
+    int tries = 0;
+    const uint64_t offset = rng_below(&r->rng, FILE_MAX - sizeof bytes);
+    const uint64_t len = 1 + rng_below(&r->rng, sizeof bytes);
+    if (rng_below(&r->rng, 6) == 0) {
+        AGAIN(plog_file_cut(f, offset, NULL));
+        memset(r->plain + offset, 0, FILE_MAX - offset);
+        r->size = offset;
+        return;
+    }
+    for (uint64_t i = 0; i < len; i++)
+        bytes[i] = (char)(1 + rng_below(&r->rng, 127));
+    AGAIN(plog_file_write(f, bytes, len, offset, NULL));
+    memcpy(r->plain + offset, bytes, len);
+    r->size = offset + len > r->size ? offset + len : r->size;
+}
+
+/* One handle at a time changes the file, and syncs; the store fails now and then.  Some handles are
+ * closed and opened again, some die, some are taken for dead and go on. */
+static void test_random(void **state)
+{
+    struct random_run r = {.x = *state};
+    struct plog_file_how how = to_write;
+    int tries = 0;
+    how.segment_bytes = 100;
+    how.refresh_ms = 5;
+    for (uint64_t round = 0; round < 3000; round++) {
+        rng_seed(&r.rng, round);
+        r.x->memory.fails_one_in = round % 3 == 0 ? 0 : 3 + rng_below(&r.rng, 20);
+        struct plog_file **f = &r.files[rng_below(&r.rng, HANDLES)];
+        if (*f == NULL)
+            AGAIN(plog_file_open(&r.x->st, "a/file", &how, f, NULL));
+        for (uint64_t i = rng_below(&r.rng, 8); i > 0; i--)
+            change(&r, *f);
+        if (rng_below(&r.rng, 4) == 0) {
+            if (rng_below(&r.rng, 2) == 0)
+                (void)plog_file_sync(*f, NULL); /* where it fails, the close does its work */
+            AGAIN(plog_file_close(*f, NULL));
+            *f = NULL;
+        } else {
+            AGAIN(plog_file_sync(*f, NULL));
+        }
+        if (*f != NULL && rng_below(&r.rng, 10) == 0) {
+            plog_file_drop(*f); /* it dies; all of it is synced */
+            *f = NULL;
+        }
+        if (rng_below(&r.rng, 10) == 0) {
+            struct plog_watch watch = {.count = 0};
+            enum plog_merge_result result;
+            AGAIN(plog_merge(&r.x->st, "a/file", &watch, 0, 0, &result, NULL));
+            plog_watch_done(&watch);
+        }
+        check_all(&r);
+        if (round % 100 == 99) { /* the container does not grow for ever */
+            for (size_t i = 0; i < HANDLES; i++) {
+                plog_file_drop(r.files[i]);
+                r.files[i] = NULL;
+            }
+            r.x->memory.fails_one_in = 0;
+            assert_int_equal(plog_unlink(&r.x->st, "a/file", NULL), 0);
+            memory_store_done(&r.x->memory);
+            memset(r.plain, 0, sizeof r.plain);
+            r.size = 0;
+        }
+    }
+    for (size_t i = 0; i < HANDLES; i++)
+        plog_file_drop(r.files[i]);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_write_and_read),
+        TEST(test_phases_are_ordered),
+        TEST(test_known_defects),
+        TEST(test_opening),
+        TEST(test_truncate_and_unlink),
+        TEST(test_recovery),
+        TEST(test_damage),
+        TEST(test_random),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

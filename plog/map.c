@@ -1,0 +1,470 @@
+/* Painting is a sweep: the runs that touch the range are sorted by where they begin.  A heap holds
+ * those that have begun, the one with the greatest key on top; it is seen until it ends, or until
+ * another one begins. */
+#include "plog/map.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "common/mem.h"
+
+static const char magic[8] = "dfcplogm";
+enum { FORMAT = 1 };
+
+struct header_bytes {
+    char magic[8];
+    uint32_t format, segments;
+    uint64_t sum;
+};
+_Static_assert(sizeof(struct header_bytes) == PLOG_MERGED, "the header has a fixed size");
+
+struct segment {
+    struct plog_footer footer;
+    uint8_t *index;
+};
+
+struct place { /* what a key is made of */
+    size_t segment;
+    uint64_t position; /* of the record in the segment */
+};
+
+struct piece {
+    struct plog_record record;
+    struct place place;
+};
+
+struct run { /* what a piece or a cut does in a range */
+    uint64_t start, end, physical;
+    struct place place;
+    bool is_cut;
+};
+
+struct plog_map {
+    size_t segments_count, segments_room;
+    struct segment *segments;
+    size_t *sorted; /* numbers of the segments, by their names */
+    size_t pieces_count, pieces_room, cuts_count, cuts_room;
+    struct piece *pieces, *cuts;
+    bool is_ready;   /* what follows is true, and pieces are sorted by their start */
+    uint64_t *reach; /* of each piece: the greatest end up to it */
+    uint64_t size;
+};
+
+/* The next item of an array that grows. */
+static void *grown(void *items, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return items;
+    *room = *room > 0 ? *room * 2 : 16;
+    return xrealloc(items, *room * size);
+}
+
+void plog_extents_done(struct plog_extents *e)
+{
+    free(e->items);
+    *e = (struct plog_extents){.count = 0};
+}
+
+struct plog_map *plog_map_new(void)
+{
+    return xcalloc(1, sizeof(struct plog_map));
+}
+
+void plog_map_free(struct plog_map *m)
+{
+    if (m == NULL)
+        return;
+    for (size_t i = 0; i < m->segments_count; i++)
+        free(m->segments[i].index);
+    free(m->segments);
+    free(m->sorted);
+    free(m->pieces);
+    free(m->cuts);
+    free(m->reach);
+    free(m);
+}
+
+/* --- order ------------------------------------------------------------------------------------ */
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_names(const struct plog_segment_name *a, const struct plog_segment_name *b)
+{
+    int order = compare_numbers(a->epoch, b->epoch);
+    order = order != 0 ? order : compare_numbers(a->writer, b->writer);
+    return order != 0 ? order : compare_numbers(a->n, b->n);
+}
+
+static int compare_keys(const struct plog_map *m, const struct place *a, const struct place *b)
+{
+    const int order = a->segment == b->segment
+                          ? 0
+                          : compare_names(&m->segments[a->segment].footer.name,
+                                          &m->segments[b->segment].footer.name);
+    return order != 0 ? order : compare_numbers(a->position, b->position);
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+    return compare_numbers(((const struct piece *)a)->record.start,
+                           ((const struct piece *)b)->record.start);
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    return compare_numbers(((const struct run *)a)->start, ((const struct run *)b)->start);
+}
+
+/* Where the name is among the sorted ones, or would be. */
+static size_t find(const struct plog_map *m, const struct plog_segment_name *name, bool *is_there)
+{
+    size_t from = 0, to = m->segments_count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (compare_names(&m->segments[m->sorted[middle]].footer.name, name) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    *is_there = from < m->segments_count &&
+                compare_names(&m->segments[m->sorted[from]].footer.name, name) == 0;
+    return from;
+}
+
+bool plog_map_has(const struct plog_map *m, const struct plog_segment_name *name)
+{
+    bool is_there;
+    (void)find(m, name, &is_there);
+    return is_there;
+}
+
+/* --- making it -------------------------------------------------------------------------------- */
+
+static void add_segment(struct plog_map *m, const struct plog_footer *f, const uint8_t *index,
+                        size_t at)
+{
+    const size_t room = m->segments_room;
+    m->segments = grown(m->segments, m->segments_count, &m->segments_room, sizeof *m->segments);
+    if (m->segments_room != room)
+        m->sorted = xrealloc(m->sorted, m->segments_room * sizeof *m->sorted);
+    memmove(&m->sorted[at + 1], &m->sorted[at], (m->segments_count - at) * sizeof *m->sorted);
+    m->sorted[at] = m->segments_count;
+    struct segment *s = &m->segments[m->segments_count++];
+    *s = (struct segment){.footer = *f, .index = xmalloc(f->index_bytes + 1)};
+    memcpy(s->index, index, f->index_bytes);
+}
+
+int plog_map_add(struct plog_map *m, const struct plog_footer *f, const uint8_t *index,
+                 struct error *err)
+{
+    struct plog_cursor c = plog_index_records(f, index);
+    struct piece p = {.place = {.segment = m->segments_count}};
+    bool is_there;
+    const size_t at = find(m, &f->name, &is_there);
+    if (is_there)
+        return 0;
+    const int code = plog_index_check(f, index, err);
+    if (code != 0)
+        return code;
+    add_segment(m, f, index, at);
+    for (; plog_cursor_next(&c, &p.record, NULL) > 0; p.place.position++) {
+        if (p.record.is_cut) {
+            m->cuts = grown(m->cuts, m->cuts_count, &m->cuts_room, sizeof *m->cuts);
+            m->cuts[m->cuts_count++] = p;
+        } else {
+            m->pieces = grown(m->pieces, m->pieces_count, &m->pieces_room, sizeof *m->pieces);
+            m->pieces[m->pieces_count++] = p;
+        }
+    }
+    m->is_ready = false;
+    return 0;
+}
+
+int plog_map_parse(struct plog_map *m, const uint8_t *bytes, size_t len, struct error *err)
+{
+    struct header_bytes h;
+    struct plog_footer f;
+    if (len < sizeof h || memcmp(bytes, magic, sizeof magic) != 0)
+        return error_set(err, E_CORRUPT, "it does not begin as a merged index does");
+    memcpy(&h, bytes, sizeof h);
+    if (le32toh(h.format) != FORMAT)
+        return error_set(err, E_UNSUPPORTED, "format %u is of a later release", le32toh(h.format));
+    size_t at = sizeof h;
+    if (XXH3_64bits(bytes + at, len - at) != le64toh(h.sum))
+        return error_set(err, E_CORRUPT, "the checksum of the merged index is wrong");
+    for (uint32_t i = 0; i < le32toh(h.segments); i++) {
+        if (len - at < PLOG_FOOTER)
+            return error_set(err, E_CORRUPT, "segment %u of the merged index is cut short", i);
+        int code = plog_footer_parse(bytes + at, &f, err);
+        at += PLOG_FOOTER;
+        if (code == 0 && len - at < f.index_bytes)
+            code = error_set(err, E_CORRUPT, "its index is cut short");
+        if (code == 0)
+            code = plog_map_add(m, &f, bytes + at, err);
+        if (code != 0) {
+            error_wrap(err, "segment %u of the merged index", i);
+            return code;
+        }
+        at += f.index_bytes;
+    }
+    return at == len ? 0 : error_set(err, E_CORRUPT, "the merged index is too long");
+}
+
+void plog_map_print(const struct plog_map *m, struct buf *out)
+{
+    struct header_bytes h = {.format = htole32(FORMAT),
+                             .segments = htole32((uint32_t)m->segments_count)};
+    const size_t at = out->len + sizeof h;
+    uint8_t footer[PLOG_FOOTER];
+    memcpy(h.magic, magic, sizeof magic);
+    buf_append(out, &h, sizeof h);
+    for (size_t i = 0; i < m->segments_count; i++) {
+        const struct segment *s = &m->segments[m->sorted[i]];
+        plog_footer_print(&s->footer, footer);
+        buf_append(out, footer, sizeof footer);
+        buf_append(out, s->index, s->footer.index_bytes);
+    }
+    h.sum = htole64(XXH3_64bits(out->data + at, out->len - at));
+    memcpy(out->data + at - sizeof h, &h, sizeof h);
+}
+
+/* --- what the map says ------------------------------------------------------------------------ */
+
+size_t plog_map_segments(const struct plog_map *m)
+{
+    return m->segments_count;
+}
+
+const struct plog_footer *plog_map_segment(const struct plog_map *m, size_t i)
+{
+    return &m->segments[i].footer;
+}
+
+const uint8_t *plog_map_index(const struct plog_map *m, size_t i)
+{
+    return m->segments[i].index;
+}
+
+uint64_t plog_map_bytes(const struct plog_map *m)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < m->segments_count; i++)
+        bytes += m->segments[i].footer.name.bytes;
+    return bytes;
+}
+
+uint32_t plog_map_epoch(const struct plog_map *m)
+{
+    return m->segments_count > 0 ? m->segments[m->sorted[m->segments_count - 1]].footer.name.epoch
+                                 : 0;
+}
+
+/* The last cut, and the writes after it, say how long the file is. */
+static uint64_t size_of(const struct plog_map *m)
+{
+    const struct piece *last = NULL;
+    for (size_t i = 0; i < m->cuts_count; i++) {
+        if (last == NULL || compare_keys(m, &m->cuts[i].place, &last->place) > 0)
+            last = &m->cuts[i];
+    }
+    uint64_t size = last != NULL ? last->record.start : 0;
+    for (size_t i = 0; i < m->pieces_count; i++) {
+        const struct piece *p = &m->pieces[i];
+        const uint64_t end = plog_record_end(&p->record);
+        if (end > size && (last == NULL || compare_keys(m, &p->place, &last->place) > 0))
+            size = end;
+    }
+    return size;
+}
+
+static void get_ready(struct plog_map *m)
+{
+    uint64_t reach = 0;
+    if (m->is_ready)
+        return;
+    if (m->pieces_count > 0)
+        qsort(m->pieces, m->pieces_count, sizeof *m->pieces, compare_pieces);
+    m->reach = xrealloc(m->reach, (m->pieces_count + 1) * sizeof *m->reach);
+    for (size_t i = 0; i < m->pieces_count; i++) {
+        const uint64_t end = plog_record_end(&m->pieces[i].record);
+        reach = end > reach ? end : reach;
+        m->reach[i] = reach;
+    }
+    m->size = size_of(m);
+    m->is_ready = true;
+}
+
+uint64_t plog_map_size(struct plog_map *m)
+{
+    get_ready(m);
+    return m->size;
+}
+
+/* --- painting --------------------------------------------------------------------------------- */
+
+struct canvas {
+    const struct plog_map *map;
+    uint64_t from, to;
+    size_t runs_count, runs_room, heap_count;
+    struct run *runs;
+    size_t *heap; /* numbers of runs */
+    struct plog_extents *out;
+};
+
+static void add_run(struct canvas *c, struct run r)
+{
+    if (r.start < c->from) {
+        r.physical += c->from - r.start;
+        r.start = c->from;
+    }
+    r.end = r.end < c->to ? r.end : c->to;
+    c->runs = grown(c->runs, c->runs_count, &c->runs_room, sizeof *c->runs);
+    c->runs[c->runs_count++] = r;
+}
+
+/* The runs of the piece that touch the range. */
+static void add_piece(struct canvas *c, const struct piece *p)
+{
+    const struct plog_record *r = &p->record;
+    uint64_t i = 0;
+    if (c->from >= r->start + r->length && r->stride > 0)
+        i = (c->from - r->start - r->length) / r->stride + 1;
+    for (; i < r->count && r->start + i * r->stride < c->to; i++) {
+        const uint64_t start = r->start + i * r->stride;
+        if (start + r->length > c->from)
+            add_run(c, (struct run){.start = start,
+                                    .end = start + r->length,
+                                    .physical = r->physical + i * r->length,
+                                    .place = p->place});
+    }
+}
+
+/* The first piece that reaches beyond the range's begin: those before it do not touch it. */
+static size_t first_piece(const struct plog_map *m, uint64_t from)
+{
+    size_t low = 0, high = m->pieces_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (m->reach[middle] <= from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void collect(struct canvas *c)
+{
+    const struct plog_map *m = c->map;
+    for (size_t i = first_piece(m, c->from); i < m->pieces_count; i++) {
+        if (m->pieces[i].record.start >= c->to)
+            break;
+        add_piece(c, &m->pieces[i]);
+    }
+    for (size_t i = 0; i < m->cuts_count; i++) {
+        if (m->cuts[i].record.start < c->to)
+            add_run(c, (struct run){.start = m->cuts[i].record.start,
+                                    .end = c->to,
+                                    .place = m->cuts[i].place,
+                                    .is_cut = true});
+    }
+    if (c->runs_count > 0)
+        qsort(c->runs, c->runs_count, sizeof *c->runs, compare_runs);
+}
+
+static bool is_above(const struct canvas *c, size_t a, size_t b)
+{
+    return compare_keys(c->map, &c->runs[c->heap[a]].place, &c->runs[c->heap[b]].place) > 0;
+}
+
+static void swap(struct canvas *c, size_t a, size_t b)
+{
+    const size_t run = c->heap[a];
+    c->heap[a] = c->heap[b];
+    c->heap[b] = run;
+}
+
+static void push(struct canvas *c, size_t run)
+{
+    size_t at = c->heap_count++;
+    c->heap[at] = run;
+    for (; at > 0 && is_above(c, at, (at - 1) / 2); at = (at - 1) / 2)
+        swap(c, at, (at - 1) / 2);
+}
+
+static void pop(struct canvas *c)
+{
+    c->heap[0] = c->heap[--c->heap_count];
+    for (size_t at = 0;;) {
+        size_t best = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < c->heap_count; child++) {
+            if (is_above(c, child, best))
+                best = child;
+        }
+        if (best == at)
+            return;
+        swap(c, at, best);
+        at = best;
+    }
+}
+
+static void show(struct canvas *c, const struct run *r, uint64_t from, uint64_t to)
+{
+    struct plog_extents *out = c->out;
+    const struct plog_extent e = {.start = from,
+                                  .length = to - from,
+                                  .physical = r->physical + (from - r->start),
+                                  .segment = r->place.segment};
+    struct plog_extent *last = out->count > 0 ? &out->items[out->count - 1] : NULL;
+    if (r->is_cut)
+        return;
+    if (last != NULL && last->segment == e.segment && last->start + last->length == e.start &&
+        last->physical + last->length == e.physical) {
+        last->length += e.length;
+        return;
+    }
+    out->items = grown(out->items, out->count, &out->room, sizeof *out->items);
+    out->items[out->count++] = e;
+}
+
+static void sweep(struct canvas *c)
+{
+    size_t next = 0;
+    uint64_t at = c->from;
+    while (true) {
+        while (next < c->runs_count && c->runs[next].start <= at)
+            push(c, next++);
+        while (c->heap_count > 0 && c->runs[c->heap[0]].end <= at)
+            pop(c);
+        const uint64_t begins = next < c->runs_count ? c->runs[next].start : c->to;
+        if (c->heap_count > 0) {
+            const struct run *top = &c->runs[c->heap[0]];
+            const uint64_t to = top->end < begins ? top->end : begins;
+            show(c, top, at, to);
+            at = to;
+        } else if (next < c->runs_count) {
+            at = begins;
+        } else {
+            return;
+        }
+    }
+}
+
+void plog_map_paint(struct plog_map *m, uint64_t from, uint64_t to, struct plog_extents *out)
+{
+    struct canvas c = {.map = m, .from = from, .to = to, .out = out};
+    *out = (struct plog_extents){.count = 0};
+    get_ready(m);
+    if (from >= to)
+        return;
+    collect(&c);
+    c.heap = xcalloc(c.runs_count + 1, sizeof *c.heap);
+    sweep(&c);
+    free(c.heap);
+    free(c.runs);
+}

@@ -1,0 +1,313 @@
+#include "plog/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "plog/session.h"
+
+enum { TRIES = 32 }; /* of what another client can overtake */
+
+void plog_look_done(struct plog_look *l)
+{
+    plog_map_free(l->map);
+    *l = (struct plog_look){.map = NULL};
+}
+
+void plog_watch_done(struct plog_watch *w)
+{
+    free(w->items);
+    *w = (struct plog_watch){.count = 0};
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static int list(const struct plog_store *st, const char *id, const char *part,
+                struct plog_names *out, struct error *err)
+{
+    char prefix[PLOG_NAME_MAX];
+    plog_name(prefix, id, part);
+    return st->list(st->ctx, prefix, NULL, out, err);
+}
+
+/* What the head's merged index has.  E_NOT_FOUND: there is a later one now. */
+static int load_merged(const struct plog_store *st, const struct plog_head *head,
+                       struct plog_map *map, struct error *err)
+{
+    char name[PLOG_NAME_MAX], etag[PLOG_ETAG_MAX];
+    _cleanup_buf_ struct buf body = BUF_INIT;
+    if (head->merged == 0)
+        return 0;
+    plog_name_merged(name, head->id, head->merged, head->nonce);
+    int code = st->get(st->ctx, name, &body, etag, err);
+    if (code == 0)
+        code = plog_map_parse(map, (const uint8_t *)buf_str(&body), body.len, err);
+    if (code != 0)
+        error_wrap(err, "'%s'", name);
+    return code;
+}
+
+/* Adds the segments of the list that the map lacks. */
+static int load_segments(const struct plog_store *st, const struct plog_names *names,
+                         struct plog_map *map, struct error *err)
+{
+    _cleanup_plog_names_ struct plog_names lacking = {.count = 0};
+    struct plog_segment_name s;
+    for (size_t i = 0; i < names->count; i++) {
+        if (!plog_name_parse_segment(names->items[i], &s))
+            return error_set(err, E_CORRUPT, "'%s' is no name of a segment", names->items[i]);
+        if (!plog_map_has(map, &s))
+            plog_names_add(&lacking, names->items[i]);
+    }
+    return lacking.count > 0 ? st->ends(st->ctx, &lacking, map, err) : 0;
+}
+
+/* E_NOT_FOUND: something has changed, look again. */
+static int look_once(const struct plog_store *st, const char *object, struct plog_look *l,
+                     struct error *err)
+{
+    _cleanup_plog_names_ struct plog_names records = {.count = 0}, segments = {.count = 0};
+    char id[PLOG_ID_CHARS + 1];
+    memcpy(id, l->head.id, sizeof id);
+    l->map = plog_map_new();
+    int code = list(st, id, "o/", &records, err);
+    if (code == 0 && records.count > 0)
+        code = list(st, id, "s/", &segments, err);
+    if (code == 0) /* last: so the lists are not those of a plog that is half removed */
+        code = plog_head_read(st, object, &l->head, l->etag, err);
+    if (code == 0 && strcmp(l->head.id, id) != 0)
+        return error_set(err, E_NOT_FOUND, "'%s' was replaced", object);
+    if (code == 0)
+        code = load_merged(st, &l->head, l->map, err);
+    if (code == 0)
+        code = load_segments(st, &segments, l->map, err);
+    l->records = records.count;
+    return code;
+}
+
+int plog_look(const struct plog_store *st, const char *object, struct plog_look *l,
+              struct error *err)
+{
+    *l = (struct plog_look){.map = NULL};
+    int code = 0;
+    for (int i = 0; i < TRIES; i++) {
+        code = plog_head_read(st, object, &l->head, l->etag, err);
+        if (code != 0)
+            break;
+        code = look_once(st, object, l, err);
+        if (code != E_NOT_FOUND)
+            break;
+        plog_map_free(steal(l->map));
+    }
+    if (code != 0)
+        plog_look_done(l);
+    return code;
+}
+
+/* --- which sessions are over ------------------------------------------------------------------ */
+
+struct record {
+    const char *name;
+    char etag[PLOG_ETAG_MAX];
+    uint64_t session;
+    bool is_closed, is_gone;
+};
+struct records {
+    size_t count;
+    struct record *items;
+};
+
+static void records_done(struct records *r)
+{
+    free(r->items);
+}
+
+/* Each record in the version that it has now: the segments are listed after that. */
+static int read_records(const struct plog_store *st, const struct plog_names *names,
+                        struct records *out, struct error *err)
+{
+    int code = 0;
+    out->items = xcalloc(names->count + 1, sizeof *out->items);
+    for (size_t i = 0; i < names->count && code == 0; i++) {
+        struct record *r = &out->items[out->count++];
+        _cleanup_buf_ struct buf body = BUF_INIT;
+        r->name = names->items[i];
+        if (!plog_name_parse_record(r->name, &r->session, &r->is_closed))
+            return error_set(err, E_CORRUPT, "'%s' is no name of a record", r->name);
+        code = st->get(st->ctx, r->name, &body, r->etag, err);
+        r->is_gone = code == E_NOT_FOUND;
+        code = error_forgive(err, code, E_NOT_FOUND);
+    }
+    return code;
+}
+
+/* Since when the watch has seen the record so; from now on, if it is another. */
+static uint64_t seen_since(struct plog_watch *w, const struct record *r, uint64_t now_ms)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        struct plog_watched *seen = &w->items[i];
+        if (strcmp(seen->name, r->name) != 0)
+            continue;
+        if (strcmp(seen->etag, r->etag) != 0) {
+            memcpy(seen->etag, r->etag, sizeof seen->etag);
+            seen->since_ms = now_ms;
+        }
+        return seen->since_ms;
+    }
+    w->items = xrealloc(w->items, (w->count + 1) * sizeof *w->items);
+    struct plog_watched *seen = &w->items[w->count++];
+    snprintf(seen->name, sizeof seen->name, "%s", r->name);
+    memcpy(seen->etag, r->etag, sizeof seen->etag);
+    seen->since_ms = now_ms;
+    return now_ms;
+}
+
+static bool has_closed(const struct records *all, uint64_t session)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->items[i].is_closed && all->items[i].session == session)
+            return true;
+    }
+    return false;
+}
+
+static bool all_are_over(const struct records *all, struct plog_watch *w, uint64_t now_ms,
+                         uint64_t lease_ms)
+{
+    bool is_over = true;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct record *r = &all->items[i];
+        const bool is_dead = r->is_gone || now_ms - seen_since(w, r, now_ms) >= lease_ms;
+        is_over = is_over && (is_dead || r->is_closed || has_closed(all, r->session));
+    }
+    return is_over;
+}
+
+/* --- merging ---------------------------------------------------------------------------------- */
+
+struct merge {
+    const struct plog_store *st;
+    const char *object;
+    struct plog_watch *watch;
+    uint64_t now_ms, lease_ms;
+    struct plog_head head;
+    char etag[PLOG_ETAG_MAX];
+};
+
+/* Stores the merged index, then the head. */
+static int put_merged(struct merge *m, const struct plog_map *map, struct plog_head *next,
+                      struct error *err)
+{
+    char name[PLOG_NAME_MAX], etag[PLOG_ETAG_MAX];
+    _cleanup_buf_ struct buf index = BUF_INIT, body = BUF_INIT;
+    plog_name_merged(name, next->id, next->merged, next->nonce);
+    plog_map_print(map, &index);
+    int code = m->st->put(m->st->ctx, name, index.data, index.len, PLOG_ABSENT, etag, err);
+    code = error_forgive(err, code, E_PRECONDITION); /* our own first try: the name is random */
+    if (code != 0)
+        return code;
+    plog_head_print(next, &body);
+    code = m->st->put(m->st->ctx, m->object, body.data, body.len, m->etag, etag, err);
+    if (code == 0)
+        m->head = *next;
+    return code;
+}
+
+/* The head covers all segments that were listed.  E_PRECONDITION, E_NOT_FOUND: another merge was
+ * faster, or ours ended in doubt; read the head again. */
+static int cover(struct merge *m, struct error *err)
+{
+    _cleanup_plog_names_ struct plog_names segments = {.count = 0};
+    _cleanup_plog_map_ struct plog_map *map = plog_map_new();
+    int code = list(m->st, m->head.id, "s/", &segments, err);
+    if (code == 0)
+        code = load_merged(m->st, &m->head, map, err);
+    const size_t covered = plog_map_segments(map);
+    if (code == 0)
+        code = load_segments(m->st, &segments, map, err);
+    if (code != 0 || plog_map_segments(map) == covered)
+        return code;
+    struct plog_head next = m->head;
+    next.epoch = plog_map_epoch(map);
+    next.size = plog_map_size(map);
+    next.bytes = plog_map_bytes(map);
+    next.mtime_ms = m->st->now_ms(m->st->ctx);
+    next.merged++;
+    next.nonce = m->st->random(m->st->ctx);
+    return put_merged(m, map, &next, err);
+}
+
+static int remove_records(const struct plog_store *st, const struct records *all, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < all->count && code == 0; i++) {
+        const struct record *r = &all->items[i];
+        if (r->is_gone)
+            continue;
+        code = st->remove(st->ctx, r->name, r->etag, err);
+        code = error_forgive(err, code, E_NOT_FOUND);
+        code = error_forgive(err, code, E_PRECONDITION); /* the session lives */
+    }
+    return code;
+}
+
+/* The merged indexes before the head's, and those of merges that lost against it. */
+static int remove_merged(const struct merge *m, struct error *err)
+{
+    _cleanup_plog_names_ struct plog_names names = {.count = 0};
+    char mine[PLOG_NAME_MAX];
+    uint64_t number;
+    int code = list(m->st, m->head.id, "m/", &names, err);
+    plog_name_merged(mine, m->head.id, m->head.merged, m->head.nonce);
+    for (size_t i = 0; i < names.count && code == 0; i++) {
+        if (!plog_name_parse_merged(names.items[i], &number) || number > m->head.merged ||
+            strcmp(names.items[i], mine) == 0)
+            continue;
+        code = m->st->remove(m->st->ctx, names.items[i], NULL, err);
+        code = error_forgive(err, code, E_NOT_FOUND);
+    }
+    return code;
+}
+
+/* E_PRECONDITION, E_NOT_FOUND: try again. */
+static int merge_once(struct merge *m, enum plog_merge_result *result, struct error *err)
+{
+    _cleanup_plog_names_ struct plog_names names = {.count = 0};
+    _cleanup_(records_done)
+    struct records records = {.count = 0};
+    int code = list(m->st, m->head.id, "o/", &names, err);
+    if (code == 0)
+        code = read_records(m->st, &names, &records, err);
+    if (code != 0)
+        return code;
+    if (names.count == 0 || !all_are_over(&records, m->watch, m->now_ms, m->lease_ms)) {
+        *result = names.count > 0 ? PLOG_MERGED_BUSY : PLOG_MERGED_NOTHING;
+        return 0;
+    }
+    code = cover(m, err);
+    if (code == 0)
+        code = remove_records(m->st, &records, err);
+    if (code == 0)
+        code = remove_merged(m, err);
+    if (code == 0)
+        *result = PLOG_MERGED_NOW;
+    return code;
+}
+
+int plog_merge(const struct plog_store *st, const char *object, struct plog_watch *watch,
+               uint64_t now_ms, uint64_t lease_ms, enum plog_merge_result *result,
+               struct error *err)
+{
+    struct merge m = {
+        .st = st, .object = object, .watch = watch, .now_ms = now_ms, .lease_ms = lease_ms};
+    int code = 0;
+    for (int i = 0; i < TRIES; i++) {
+        code = plog_head_read(st, object, &m.head, m.etag, err);
+        if (code != 0)
+            return code;
+        code = merge_once(&m, result, err);
+        if (code != E_PRECONDITION && code != E_NOT_FOUND)
+            return code;
+    }
+    return code;
+}

@@ -1,0 +1,276 @@
+#include "plog/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+enum { TRIES = 32 }; /* of what another client can overtake */
+
+void plog_names_add(struct plog_names *n, const char *name)
+{
+    if (n->count == n->room) {
+        n->room = n->room > 0 ? n->room * 2 : 16;
+        n->items = xrealloc(n->items, n->room * sizeof *n->items);
+    }
+    n->items[n->count++] = xstrdup(name);
+}
+
+void plog_names_done(struct plog_names *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        free(n->items[i]);
+    free(n->items);
+    *n = (struct plog_names){.count = 0};
+}
+
+/* --- the head --------------------------------------------------------------------------------- */
+
+int plog_head_read(const struct plog_store *st, const char *object, struct plog_head *head,
+                   char etag[static PLOG_ETAG_MAX], struct error *err)
+{
+    _cleanup_buf_ struct buf body = BUF_INIT;
+    int code = st->get(st->ctx, object, &body, etag, err);
+    if (code == 0)
+        code = plog_head_parse(buf_str(&body), body.len, head, err);
+    if (code != 0)
+        error_wrap(err, "'%s'", object);
+    return code;
+}
+
+static void new_head(const struct plog_store *st, struct plog_head *head)
+{
+    head->created_ms = head->mtime_ms = st->now_ms(st->ctx);
+    snprintf(head->id, sizeof head->id, "%016llx%016llx", (unsigned long long)st->random(st->ctx),
+             (unsigned long long)st->random(st->ctx));
+    head->epoch = head->size = head->bytes = head->merged = head->nonce = 0;
+}
+
+static int put_head(const struct plog_store *st, const char *object, const struct plog_head *head,
+                    const char *if_match, struct error *err)
+{
+    _cleanup_buf_ struct buf body = BUF_INIT;
+    char etag[PLOG_ETAG_MAX];
+    plog_head_print(head, &body);
+    return st->put(st->ctx, object, body.data, body.len, if_match, etag, err);
+}
+
+static int create(const struct plog_store *st, const char *object, const struct plog_open *how,
+                  struct plog_head *head, struct error *err)
+{
+    char etag[PLOG_ETAG_MAX], id[PLOG_ID_CHARS + 1];
+    *head = (struct plog_head){.mode = how->mode, .uid = how->uid, .gid = how->gid};
+    new_head(st, head);
+    memcpy(id, head->id, sizeof id);
+    int code = put_head(st, object, head, PLOG_ABSENT, err);
+    if (code != E_PRECONDITION)
+        return code;
+    code = plog_head_read(st, object, head, etag, err); /* another one's, or ours: see store.h */
+    if (code == 0 && how->exclusive && strcmp(head->id, id) != 0)
+        code = error_set(err, E_EXISTS, "'%s' exists", object);
+    return code;
+}
+
+int plog_session_open(const struct plog_store *st, const char *object, const struct plog_open *how,
+                      struct plog_session *s, struct error *err)
+{
+    struct plog_head head;
+    char etag[PLOG_ETAG_MAX];
+    int code = E_NOT_FOUND;
+    for (int i = 0; i < TRIES && code == E_NOT_FOUND; i++) { /* it may be removed in between */
+        code = plog_head_read(st, object, &head, etag, err);
+        if (code == 0 && how->create && how->exclusive)
+            return error_set(err, E_EXISTS, "'%s' exists", object);
+        if (code != E_NOT_FOUND || !how->create)
+            break;
+        code = create(st, object, how, &head, err);
+    }
+    if (code != 0)
+        return code;
+    *s = (struct plog_session){.object = object,
+                               .session = st->random(st->ctx),
+                               .writer = st->random(st->ctx),
+                               .epoch = (uint32_t)head.epoch};
+    memcpy(s->id, head.id, sizeof s->id);
+    return 0;
+}
+
+/* --- the record ------------------------------------------------------------------------------- */
+
+static int put_record(const struct plog_store *st, struct plog_session *s, bool closed,
+                      const char *if_match, char etag[static PLOG_ETAG_MAX], struct error *err)
+{
+    char name[PLOG_NAME_MAX];
+    _cleanup_buf_ struct buf body = BUF_INIT;
+    plog_name_record(name, s->id, s->session, closed);
+    buf_printf(&body, "{\"object\":\"");
+    buf_put_json_escaped(&body, s->object, strlen(s->object));
+    buf_printf(&body, "\",\"refreshed\":%llu,\"nonce\":\"%016llx\"}",
+               (unsigned long long)s->refreshed++, (unsigned long long)st->random(st->ctx));
+    return st->put(st->ctx, name, body.data, body.len, if_match, etag, err);
+}
+
+/* The record exists, in a version that it never had before. */
+static int renew(const struct plog_store *st, struct plog_session *s, struct error *err)
+{
+    char name[PLOG_NAME_MAX];
+    int code = 0;
+    plog_name_record(name, s->id, s->session, false);
+    for (int i = 0; i < TRIES; i++) {
+        char etag[PLOG_ETAG_MAX];
+        code = put_record(st, s, false, s->etag[0] != '\0' ? s->etag : PLOG_ABSENT, etag, err);
+        if (code == 0) {
+            memcpy(s->etag, etag, sizeof etag);
+            return 0;
+        }
+        if (code != E_PRECONDITION && code != E_NOT_FOUND)
+            return code;
+        /* A merge has removed it, or an earlier try of ours has changed it. */
+        _cleanup_buf_ struct buf body = BUF_INIT;
+        code = st->get(st->ctx, name, &body, s->etag, err);
+        if (code == E_NOT_FOUND)
+            s->etag[0] = '\0';
+        else if (code != 0)
+            return code;
+    }
+    return error_set(err, E_IN_DOUBT, "the record '%s' changes all the time", name);
+}
+
+/* Not whether its record is known: a renewal that failed may have left it without one. */
+bool plog_session_has_begun(const struct plog_session *s)
+{
+    return s->n > 0;
+}
+
+int plog_session_refresh(const struct plog_store *st, struct plog_session *s, struct error *err)
+{
+    return plog_session_has_begun(s) && !s->is_closed ? renew(st, s, err) : 0;
+}
+
+/* --- phases ----------------------------------------------------------------------------------- */
+
+/* The epoch of a new phase: greater than that of every segment that there is, and of the last
+ * phase. */
+static int find_epoch(const struct plog_store *st, struct plog_session *s, struct error *err)
+{
+    char prefix[PLOG_NAME_MAX], after[PLOG_NAME_MAX];
+    _cleanup_plog_names_ struct plog_names names = {.count = 0};
+    struct plog_segment_name last;
+    uint64_t epoch = (uint64_t)s->epoch + 1;
+    if (epoch < UINT32_MAX) {
+        plog_name(prefix, s->id, "s/");
+        plog_name_epoch(after, s->id, (uint32_t)epoch);
+        const int code = st->list(st->ctx, prefix, after, &names, err);
+        if (code != 0)
+            return code;
+    }
+    if (names.count > 0) {
+        if (!plog_name_parse_segment(names.items[names.count - 1], &last))
+            return error_set(err, E_CORRUPT, "'%s' is no name of a segment",
+                             names.items[names.count - 1]);
+        epoch = (uint64_t)last.epoch + 1;
+    }
+    if (epoch >= UINT32_MAX)
+        return error_set(err, E_TOO_LARGE, "'%s' has no epochs left; copy it", s->object);
+    s->epoch = (uint32_t)epoch;
+    return 0;
+}
+
+int plog_session_begin(const struct plog_store *st, struct plog_session *s,
+                       struct plog_segment_name *name, struct error *err)
+{
+    int code = s->etag[0] == '\0' ? renew(st, s, err) : 0;
+    if (code == 0 && !s->in_phase)
+        code = find_epoch(st, s, err);
+    if (code != 0)
+        return code;
+    s->in_phase = true;
+    *name = (struct plog_segment_name){.epoch = s->epoch, .writer = s->writer, .n = s->n++};
+    return 0;
+}
+
+/* Segments of a plog that has no head any more are seen by no one. */
+static int check_head(const struct plog_store *st, const struct plog_session *s, struct error *err)
+{
+    struct plog_head head;
+    char etag[PLOG_ETAG_MAX];
+    const int code = plog_head_read(st, s->object, &head, etag, err);
+    if (code == E_NOT_FOUND || code == E_INVALID || (code == 0 && strcmp(head.id, s->id) != 0))
+        return error_set(err, E_PRECONDITION, "'%s' has been removed or replaced; open it again",
+                         s->object);
+    return code;
+}
+
+int plog_session_sync(const struct plog_store *st, struct plog_session *s, struct error *err)
+{
+    if (!s->in_phase)
+        return 0;
+    int code = renew(st, s, err);
+    if (code == 0)
+        code = check_head(st, s, err);
+    if (code == 0)
+        s->in_phase = false;
+    return code;
+}
+
+int plog_session_close(const struct plog_store *st, struct plog_session *s, struct error *err)
+{
+    char etag[PLOG_ETAG_MAX];
+    int code = 0;
+    if (plog_session_has_begun(s) && !s->is_closed) {
+        code = put_record(st, s, true, NULL, etag, err);
+        if (code == 0 && s->in_phase)
+            code = check_head(st, s, err);
+    }
+    s->is_closed = s->is_closed || code == 0;
+    return code;
+}
+
+/* --- heads that go ---------------------------------------------------------------------------- */
+
+static int drop(const struct plog_store *st, const char *id, struct error *err)
+{
+    char prefix[PLOG_NAME_MAX];
+    _cleanup_plog_names_ struct plog_names names = {.count = 0};
+    plog_name(prefix, id, "");
+    int code = st->list(st->ctx, prefix, NULL, &names, err);
+    for (size_t i = 0; i < names.count && code == 0; i++) {
+        code = st->remove(st->ctx, names.items[i], NULL, err);
+        code = error_forgive(err, code, E_NOT_FOUND);
+    }
+    return code;
+}
+
+int plog_head_replace(const struct plog_store *st, const char *object, struct error *err)
+{
+    struct plog_head head;
+    char etag[PLOG_ETAG_MAX], prefix[PLOG_NAME_MAX], id[PLOG_ID_CHARS + 1];
+    _cleanup_plog_names_ struct plog_names records = {.count = 0};
+    int code = plog_head_read(st, object, &head, etag, err);
+    if (code != 0)
+        return code;
+    plog_name(prefix, head.id, "o/");
+    code = st->list(st->ctx, prefix, NULL, &records, err);
+    if (code == 0 && records.count > 0)
+        code = error_set(err, E_PRECONDITION, "'%s' is open elsewhere", object);
+    if (code != 0)
+        return code;
+    memcpy(id, head.id, sizeof id);
+    new_head(st, &head);
+    code = put_head(st, object, &head, etag, err);
+    return code == 0 ? drop(st, id, err) : code;
+}
+
+int plog_unlink(const struct plog_store *st, const char *object, struct error *err)
+{
+    struct plog_head head;
+    char etag[PLOG_ETAG_MAX];
+    int code = plog_head_read(st, object, &head, etag, err);
+    for (int i = 0; code == 0 && i < TRIES; i++) {
+        code = st->remove(st->ctx, object, etag, err);
+        if (code != E_PRECONDITION)
+            break;
+        code = plog_head_read(st, object, &head, etag, err); /* a merge was faster */
+    }
+    return code == 0 ? drop(st, head.id, err) : code;
+}

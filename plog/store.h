@@ -1,0 +1,51 @@
+/* What the decisions of a plog need of the world.  The client fills it with calls of libdfc, a test
+ * with a simulated store.  All calls wait for their result.
+ *
+ * Names are whole names of objects.  An etag names one version of an object: objects of equal bytes
+ * may have equal etags, so each version that counts has bytes of its own.  A call that ended in
+ * doubt may be repeated below: then a condition may fail because of the caller's own first try. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+#include "plog/map.h"
+
+enum { PLOG_ETAG_MAX = 256 };
+
+struct plog_names {
+    size_t count, room;
+    char **items;
+};
+void plog_names_add(struct plog_names *n, const char *name);
+void plog_names_done(struct plog_names *n);
+#define _cleanup_plog_names_ _cleanup_(plog_names_done)
+
+#define PLOG_ABSENT "*" /* as if_match: only where there is no such object */
+
+struct plog_store {
+    void *ctx;
+    /* All names with this prefix, ascending; those greater than `after`, unless it is NULL.  It has
+     * every object that was acknowledged before the call, or fails. */
+    int (*list)(void *ctx, const char *prefix, const char *after, struct plog_names *out,
+                struct error *err);
+    /* E_NOT_FOUND */
+    int (*get)(void *ctx, const char *name, struct buf *body, char etag[static PLOG_ETAG_MAX],
+               struct error *err);
+    /* Exactly len bytes at the offset.  E_NOT_FOUND; E_CORRUPT: the object is shorter. */
+    int (*read)(void *ctx, const char *name, void *out, size_t len, uint64_t offset,
+                struct error *err);
+    /* Durable when it returns.  if_match: NULL, PLOG_ABSENT or an etag, else E_PRECONDITION or
+     * E_NOT_FOUND. */
+    int (*put)(void *ctx, const char *name, const void *body, size_t len, const char *if_match,
+               char etag[static PLOG_ETAG_MAX], struct error *err);
+    /* E_PRECONDITION, E_NOT_FOUND */
+    int (*remove)(void *ctx, const char *name, const char *if_match, struct error *err);
+    /* Adds the ends of these segments to the map.  E_NOT_FOUND, E_CORRUPT. */
+    int (*ends)(void *ctx, const struct plog_names *segments, struct plog_map *map,
+                struct error *err);
+    uint64_t (*now_ms)(void *ctx); /* Unix time; nothing is decided by it */
+    uint64_t (*random)(void *ctx);
+};
