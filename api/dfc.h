@@ -302,6 +302,9 @@ DFC_API int dfc_object_url(struct dfc_client *client, const char *bucket, const 
 /* DFC_NOT_FOUND where there is none, unless an earlier try of this call may have removed it. */
 DFC_API int dfc_delete(struct dfc_client *client, const char *bucket, const char *object,
                        struct dfc_error *err);
+/* if_match: etag; DFC_PRECONDITION where the object is another.  NULL: as dfc_delete(). */
+DFC_API int dfc_delete_match(struct dfc_client *client, const char *bucket, const char *object,
+                             const char *if_match, struct dfc_error *err);
 /* Within the bucket; an object that has the new name is replaced.  A reader finds one of the two
  * names, for a moment both; so it is after an end in doubt, and the same call again does the rest.
  */

@@ -273,6 +273,11 @@ static void conditions(void **state)
     const struct dfc_put_options absent = {.if_absent = true};
     assert_int_equal(dfc_put_memory(client, "b", "k", "x", 1, &absent, NULL, &err),
                      DFC_PRECONDITION);
+    assert_int_equal(dfc_delete_match(client, "b", "k", info->etag, &err), DFC_PRECONDITION);
+    dfc_object_info_free(info);
+    assert_int_equal(dfc_head(client, "b", "k", &info, &err), DFC_OK);
+    assert_int_equal(dfc_delete_match(client, "b", "k", info->etag, &err), DFC_OK);
+    assert_int_equal(dfc_delete_match(client, "b", "k", info->etag, &err), DFC_NOT_FOUND);
     dfc_object_info_free(info);
 }
 

@@ -1,4 +1,5 @@
-/* dfc_head, dfc_digest, dfc_object_copies, dfc_object_url, dfc_delete, dfc_rename. */
+/* dfc_head, dfc_digest, dfc_object_copies, dfc_object_url, dfc_delete, dfc_delete_match,
+ * dfc_rename. */
 #include "api/dfc.h"
 
 #include "api/action.h"
@@ -94,9 +95,17 @@ int dfc_object_url(struct dfc_client *c, const char *bucket, const char *object,
 
 int dfc_delete(struct dfc_client *c, const char *bucket, const char *object, struct dfc_error *err)
 {
+    return dfc_delete_match(c, bucket, object, NULL, err);
+}
+
+int dfc_delete_match(struct dfc_client *c, const char *bucket, const char *object,
+                     const char *if_match, struct dfc_error *err)
+{
     _cleanup_(call_done)
     struct call call = {.method = "DELETE", .twice_is_harmless = true};
     int rc = uri_object(&call.path, bucket, object, err);
+    if (rc == DFC_OK && if_match != NULL)
+        rc = call_header(&call, err, "If-Match", if_match);
     if (rc == DFC_OK)
         rc = call_run(c, &call, err);
     return rc == DFC_NOT_FOUND && call.doubtful ? DFC_OK : rc;

@@ -366,6 +366,7 @@ class Handler(mock_uploads.Calls, http.server.BaseHTTPRequestHandler):
         if key not in objects:
             raise Failure(404, "object_not_found", "object '%s/%s' does not exist" % (bucket, key))
         if self.command == "DELETE":
+            objects[key].need_match(self.headers.get("If-Match"))
             del objects[key]
             self.reply_unless_act(204, None)
         else:
@@ -408,8 +409,7 @@ class Handler(mock_uploads.Calls, http.server.BaseHTTPRequestHandler):
                    "Dfc-Checksum-Type": o.checksum["type"],
                    "Dfc-Checksum-Value": o.checksum["value"]}
         headers.update({"Dfc-Meta-" + k: v for k, v in o.meta.items()})
-        if self.headers.get("If-Match") not in (None, o.etag):
-            raise Failure(412, "precondition_failed", "it is another")
+        o.need_match(self.headers.get("If-Match"))
         if self.headers.get("If-None-Match") == o.etag:
             self.send(304, b"", headers)
             return

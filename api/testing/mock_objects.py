@@ -39,3 +39,7 @@ class Object:
     @property
     def etag(self):
         return '"%s"' % self.version
+
+    def need_match(self, match):
+        if match not in (None, self.etag):
+            raise Failure(412, "precondition_failed", "it is another")
