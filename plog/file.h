@@ -9,8 +9,8 @@
  * A write or sync that failed has lost nothing: the same call again goes on where it stopped.  But
  * E_PRECONDITION says that the file is gone, and with it what was not synced.
  *
- * A read shows the plog as it was at the first read after the open, a renew or a write of this file.
- * What this file has written is synced first. */
+ * A read shows the plog as it was at the first read after the open, a renew or a write of this
+ * file.  What this file has written is synced first. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,14 +1,14 @@
 /* Looking at a plog, and merging it.  Pure: the world is a plog_store.
  *
  * While a plog has any record, the list of its segments is the truth; without one, its head is.
- * A reader therefore lists the records, then the segments if there is a record, then reads the head.
+ * A reader therefore lists the records, then the segments if there is any, then reads the head.
  * A merge lists the records, then the segments; it stores a merged index of these and of what the
  * head covers, then the head under If-Match, and then removes the records that it listed, each in
  * the version that it saw before it listed the segments.  So a record that a session has made or
  * refreshed in between stays, and with it what the session has stored.
  *
- * A session is over when its record `.c` exists, or when its record keeps one version for the lease,
- * by the clock of the one who looks: no two clocks are compared.
+ * A session is over when its record `.c` exists, or when its record keeps one version for the
+ * lease, by the clock of the one who looks: no two clocks are compared.
  *
  * Each merged index has a name of its own.  One of a merge that lost, or that a crash ended, is
  * removed by the next merge. */

@@ -37,6 +37,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 INSTALLED = ("api/dfc.h", "api/dfc_jobs.h", "api/dfc_ring.h")
 CLIENTS_TABLES = {"cluster/props/bucket_props.def"}
 CLIENTS_ENGINES = {("api/ctl", "sort"), ("api/ctl", "vdisc"), ("api/ctl", "ring"), ("vdisc/client", "vdisc"),
+                   ("plog/client", "plog"),
                    ("mount/image", "vdisc"), ("cache", "hrw"), ("cache", "io"), ("mount/group", "hrw"),
                    ("mount/group", "io"), ("mount/group", "net"), ("mount/cached", "net")}
 # The fields of `struct target` that belong to a room above target/node/.
