@@ -105,12 +105,16 @@ static const struct flag_help of_fs_cache[] = {
 static const struct flag_help of_fs_umount[] = {
     {F_timeout, "wait no longer for the process (default 60s)"}, {F_END, NULL}};
 
+static const struct flag_help of_plog_recover[] = {
+    {F_timeout, "a writer that says nothing for so long is dead (default 60s)"}, {F_END, NULL}};
+
 const struct noun nouns[] = {
     {"cluster", "The whole cluster"},
     {"bucket", "Buckets: names for objects that share properties"},
     {"object", "Objects: bytes with a name"},
     {"archive", "Archives: members of tars and zips"},
     {"ring", "Rings of samples"},
+    {"plog", "Files that many processes write at once"},
     {"upload", "Uploads in parts that are not completed"},
     {"sort", "SortDataset: a dataset of tar shards becomes an ordered one"},
     {"job", "Jobs: everything long that the cluster does by itself"},
@@ -137,6 +141,7 @@ const struct command commands[] = {
 #include "api/ctl/verbs/object.def"
 #include "api/ctl/verbs/archive.def"
 #include "api/ctl/verbs/ring.def"
+#include "api/ctl/verbs/plog.def"
 #include "api/ctl/verbs/upload.def"
 #include "api/ctl/verbs/sort.def"
 #include "api/ctl/verbs/job.def"

@@ -80,6 +80,12 @@ def read_twice(c, name):
         return seen
 
 
+def command(c, *words, code=0):
+    done = c.dfcctl("plog", *words)
+    equal(done.returncode, code, f"exit code of plog {words}: {done.stderr}")
+    return done.stdout
+
+
 def head(c, name):
     return json.loads(c.get("b", name).expect(200).body)
 
@@ -115,7 +121,9 @@ def test_strided_and_a_writer_that_is_killed(c):
     with Driver(c, "strided") as d:
         d.open(0)
         equal(d.stat()["sessions"] > 0, True, "sessions are left")
-        equal(d.ask("recover", 1000), ["0"], "recovery")
+        shown = command(c, "stat", "dfc://b/strided", "-o", "json")
+        equal({k: json.loads(shown)[k] for k in d.stat()}, d.stat(), "plog stat")
+        command(c, "recover", "dfc://b/strided", "--timeout", "1s")
         d.do("renew")
         equal(d.stat()["sessions"], 0, "sessions after the recovery")
         check(head(c, "strided")["merged"] > 0, "the plog is merged")
@@ -199,10 +207,14 @@ def test_a_file_that_is_gone(c):
         equal(writer.ask("close"), PRECONDITION, "a close after the unlink")
         writer.do("drop")
         equal(read_twice(c, "gone"), b"\3" * 5, "the new file")
+        equal(other.ask("recover", 1000), ["0"], "a recovery of a file that is closed")
         other.open(WRITE | TRUNCATE)
         other.do("close")
         equal(read_twice(c, "gone"), b"", "a truncated file")
+    command(c, "stat", "dfc://b/absent", code=3)
+    check("Size:" in command(c, "stat", "dfc://b/gone"), "plog stat for people")
     c.put("b", "plain", b"bytes")
+    command(c, "recover", "dfc://b/plain", code=2)
     with Driver(c, "plain") as d:
         equal(d.ask("open", 0, 0), -2, "an object that is no plog")
         check("no plog" in d.message, d.message)

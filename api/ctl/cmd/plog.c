@@ -1,0 +1,88 @@
+/* plog stat, recover. */
+#include "api/ctl/commands.h"
+
+#include "api/ctl/names/name.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
+#include "plog/client/dfc_plog.h"
+
+static int plog_name(struct ctl *ctl, const char *name, struct object_name *out)
+{
+    struct error e = ERROR_INIT;
+    *out = (struct object_name){0};
+    if (object_name_parse(name, out, &e) == 0 && out->key[0] == '\0')
+        error_set(&e, E_NAME, "'%s' names no file: expected dfc://BUCKET/NAME", name);
+    return e.code == 0 ? EXIT_OK : ctl_fail_common(ctl, &e, EXIT_USAGE);
+}
+
+static int fail_plog(const struct ctl *ctl, const struct dfc_error *err, const char *verb,
+                     const char *name)
+{
+    _cleanup_free_ char *what = xprintf("%s '%s'", verb, name);
+    return ctl_fail(ctl, err, what);
+}
+
+static void print_stat(const struct ctl *ctl, const struct dfc_plog_stat *s)
+{
+    char size[24], stored[24], created[32], modified[32];
+    if (ctl->json) {
+        ctl_print_json(ctl,
+                       json_pack("{s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:I, s:I}", "size",
+                                 (json_int_t)s->size, "stored", (json_int_t)s->stored, "segments",
+                                 (json_int_t)s->segments, "sessions", (json_int_t)s->sessions,
+                                 "mode", (int)s->mode, "uid", (json_int_t)s->uid, "gid",
+                                 (json_int_t)s->gid, "created_ms", (json_int_t)s->created_ms,
+                                 "modified_ms", (json_int_t)s->modified_ms));
+        return;
+    }
+    fprintf(ctl->out, "Size:      %s\n", ctl_size(ctl, s->size, size));
+    fprintf(ctl->out, "Stored:    %s in %llu segments\n", ctl_size(ctl, s->stored, stored),
+            (unsigned long long)s->segments);
+    fprintf(ctl->out, "Sessions:  %llu open or not merged\n", (unsigned long long)s->sessions);
+    fprintf(ctl->out, "Mode:      %04o, owner %u:%u\n", s->mode, s->uid, s->gid);
+    fprintf(ctl->out, "Created:   %s\n", ctl_time((int64_t)s->created_ms, created));
+    fprintf(ctl->out, "Merged:    %s\n", ctl_time((int64_t)s->modified_ms, modified));
+}
+
+int plog_show(struct ctl *ctl, const struct args *args)
+{
+    _cleanup_(object_name_done)
+    struct object_name n;
+    const struct dfc_plog_options read_alone = {.flags = 0};
+    struct dfc_plog *plog;
+    struct dfc_plog_stat s;
+    struct dfc_error err;
+    const int code = plog_name(ctl, args->words[0], &n);
+    if (code != EXIT_OK)
+        return code;
+    if (dfc_plog_open(ctl->client, n.bucket, n.key, &read_alone, &plog, &err) != DFC_OK)
+        return fail_plog(ctl, &err, "open", args->words[0]);
+    const int rc = dfc_plog_stat(plog, &s, &err);
+    dfc_plog_drop(plog);
+    if (rc != DFC_OK)
+        return fail_plog(ctl, &err, "stat", args->words[0]);
+    print_stat(ctl, &s);
+    return EXIT_OK;
+}
+
+int plog_end_dead(struct ctl *ctl, const struct args *args)
+{
+    _cleanup_(object_name_done)
+    struct object_name n;
+    struct dfc_error err;
+    bool busy;
+    const int code = plog_name(ctl, args->words[0], &n);
+    if (code != EXIT_OK)
+        return code;
+    if (dfc_plog_recover(ctl->client, n.bucket, n.key,
+                         args->given[F_timeout] ? args->number[F_timeout] : 0, &busy,
+                         &err) != DFC_OK)
+        return fail_plog(ctl, &err, "recover", args->words[0]);
+    if (busy) {
+        ctl_remark(ctl, "'%s' has writers that are alive: the last close merges it",
+                   args->words[0]);
+        return EXIT_PARTIAL;
+    }
+    ctl_say(ctl, "'%s' is merged", args->words[0]);
+    return EXIT_OK;
+}
