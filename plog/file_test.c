@@ -312,7 +312,7 @@ static void test_random(void **state)
     int tries = 0;
     how.segment_bytes = 100;
     how.refresh_ms = 5;
-    for (uint64_t round = 0; round < 3000; round++) {
+    for (uint64_t round = 0; round < 1000; round++) {
         rng_seed(&r.rng, round);
         r.x->memory.fails_one_in = round % 3 == 0 ? 0 : 3 + rng_below(&r.rng, 20);
         struct plog_file **f = &r.files[rng_below(&r.rng, HANDLES)];
