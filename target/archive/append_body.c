@@ -46,15 +46,23 @@ struct reading {
     struct append_body *body;
 };
 
-static int check_limits(const struct append_body *b, struct error *err)
+static uint64_t memory_of(const struct append_body *b)
+{
+    return b->names.len + b->bytes.len + b->members.len + b->pieces.len +
+           member_table_bytes(b->table);
+}
+
+static int check_limits(const struct body_source *in, const struct append_body *b,
+                        struct error *err)
 {
     if (append_body_count(b) > APPEND_MEMBERS_MAX)
         return error_set(err, E_ARCHIVE_LIMIT,
                          "the body has more than %d members: send it in parts", APPEND_MEMBERS_MAX);
-    if (b->names.len + b->bytes.len > APPEND_MEMORY_MAX)
+    if (memory_of(b) > in->memory_max)
         return error_set(err, E_ARCHIVE_LIMIT,
-                         "the headers of the body have more than %d MiB: send it in parts",
-                         APPEND_MEMORY_MAX >> 20);
+                         "the headers of the body take more than %llu bytes of memory: send it in "
+                         "parts, or raise archive_append_memory",
+                         (unsigned long long)in->memory_max);
     return 0;
 }
 
@@ -180,7 +188,7 @@ static int take_member(void *ctx, const struct tar_member *t, struct error *err)
     m.size = t->contents_size;
     add_pieces(r->body, &m, t);
     end_member(r->body, &m);
-    return check_limits(r->body, err);
+    return check_limits(r->in, r->body, err);
 }
 
 static int take_tar(const struct body_source *in, struct append_body *b, struct error *err)

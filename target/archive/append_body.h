@@ -16,10 +16,7 @@
 
 struct member_table;
 
-enum {
-    APPEND_MEMBERS_MAX = 1 << 18,
-    APPEND_MEMORY_MAX = 32 << 20, /* of headers, and of the directory of a zip */
-};
+enum { APPEND_MEMBERS_MAX = 1 << 18 };
 
 /* A range of the body, or bytes of the body's `bytes`. */
 struct body_piece {
@@ -47,6 +44,7 @@ struct body_source {
     uint64_t size;
     const char *member; /* its name; NULL: the body is a tar */
     int64_t now_s;
+    uint64_t memory_max; /* bytes for all of struct append_body (archive_append_memory) */
     int (*go_on)(void *ctx, struct error *err); /* asked before each read */
     void *ctx;
 };

@@ -196,9 +196,12 @@ static int read_directory(struct zip_plan *z, struct error *err)
     if (code != 0)
         return code;
     const uint64_t len = z->tail.end - z->tail.begin;
-    if (len > APPEND_MEMORY_MAX)
-        return error_set(err, E_ARCHIVE_LIMIT, "the directory of '%s' has more than %d MiB",
-                         old->shard, APPEND_MEMORY_MAX >> 20);
+    const uint64_t most = z->all->in->body.memory_max;
+    if (len > most)
+        return error_set(err, E_ARCHIVE_LIMIT,
+                         "the directory of '%s' has more than %llu bytes: raise "
+                         "archive_append_memory",
+                         old->shard, (unsigned long long)most);
     buf_reserve(&z->directory, (size_t)len + 1);
     z->directory.len = (size_t)len;
     return len > 0 ? old->read(old->ctx, z->directory.data, (size_t)len, z->tail.begin, err) : 0;

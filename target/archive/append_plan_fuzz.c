@@ -99,6 +99,7 @@ static void plan(unsigned flags, struct bytes *old, const struct bytes *body, in
                  .size = body->len,
                  .member = (flags & FLAG_TAR_BODY) != 0 ? NULL : "the/member",
                  .now_s = 1700000000,
+                 .memory_max = 1 << 20,
                  .go_on = go_on},
         .overwrite = (flags & FLAG_OVERWRITE) != 0};
     if (append_plan_make(&in, &p, &err) != 0) {

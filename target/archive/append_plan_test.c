@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include "common/mem.h"
+#include "sort/shard/tar_make.h"
 
 static void names(void **state)
 {
@@ -84,12 +86,61 @@ static void a_stop(void **state)
     close(fd);
 }
 
+static int go_on(void *ctx, struct error *err)
+{
+    (void)ctx;
+    (void)err;
+    return 0;
+}
+
+/* A tar of empty files. */
+static int body_of(unsigned members, uint64_t *size)
+{
+    struct buf tar = BUF_INIT;
+    static const char end[1024];
+    for (unsigned i = 0; i < members; i++) {
+        char name[32];
+        const int len = snprintf(name, sizeof name, "member-%06u", i);
+        const struct tar_made made = {.path = name, .path_len = (size_t)len, .type = '0'};
+        tar_make_headers(&tar, &made);
+    }
+    buf_append(&tar, end, sizeof end);
+    int fd = memfd_create("body", MFD_CLOEXEC);
+    assert_int_equal(write(fd, tar.data, tar.len), tar.len);
+    *size = tar.len;
+    buf_done(&tar);
+    return fd;
+}
+
+static void memory_is_bounded(void **state)
+{
+    (void)state;
+    enum { MEMBERS = 1000, LEAST = 100 }; /* bytes that a member takes */
+    static const enum append_format formats_of[] = {APPEND_TAR, APPEND_ZIP};
+    for (size_t i = 0; i < 2; i++) {
+        struct append_plan p;
+        struct error err = ERROR_INIT;
+        struct append_input in = {.format = formats_of[i],
+                                  .old = {.shard = "o"},
+                                  .body = {.go_on = go_on, .memory_max = (uint64_t)1 << 20}};
+        in.body.fd = body_of(MEMBERS, &in.body.size);
+        assert_int_equal(append_plan_make(&in, &p, &err), 0);
+        append_plan_done(&p);
+        in.body.memory_max = (uint64_t)LEAST * MEMBERS;
+        assert_int_equal(append_plan_make(&in, &p, &err), E_ARCHIVE_LIMIT);
+        assert_non_null(strstr(err.message, "archive_append_memory"));
+        append_plan_done(&p);
+        close(in.body.fd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
         cmocka_unit_test(formats),
         cmocka_unit_test(a_stop),
+        cmocka_unit_test(memory_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

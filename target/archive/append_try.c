@@ -177,6 +177,7 @@ static int make_plan(struct trying *t, struct error *err)
                  .size = t->a->size,
                  .member = t->a->member,
                  .now_s = clock_wall_ms() / 1000,
+                 .memory_max = t->a->target->params.archive_append_memory,
                  .go_on = go_on,
                  .ctx = t},
         .overwrite = t->a->overwrite,
