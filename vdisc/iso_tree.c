@@ -88,9 +88,11 @@ static int64_t date_of(const struct iso_entry *entries, size_t count,
 
 static int too_many(const struct growing *g, struct error *err)
 {
-    return error_set(err, E_IMAGE_TOO_LARGE,
-                     "an image of more than %zu entries, directories included: make several images",
-                     g->max);
+    return error_set(
+        err, E_IMAGE_TOO_LARGE,
+        "an image of more than %zu entries (vdisc_entries_max), directories included: make "
+        "several images",
+        g->max);
 }
 
 /* A node of the name, below the innermost open directory. */

@@ -402,6 +402,7 @@ static void take_known(struct plan *p)
 
 int plan_close(struct plan *p, const struct plan_options *o, struct error *err)
 {
+    p->table_max = o->table_max;
     int rc = put_in_order(p, o, err);
     if (rc != 0)
         return rc;

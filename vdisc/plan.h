@@ -45,8 +45,9 @@ struct plan_object {
 struct plan_options {
     enum iso_names names;
     bool joliet;
-    int64_t date_s; /* or ISO_NO_TIME */
-    uint64_t entries_max;
+    int64_t date_s;       /* or ISO_NO_TIME */
+    uint64_t entries_max; /* 0: 50 million */
+    uint64_t table_max;   /* bytes of the table, unpacked; 0: TABLE_MAX_DEFAULT */
 };
 
 struct plan *plan_new(void);
@@ -69,7 +70,7 @@ const struct iso_layout *plan_layout(const struct plan *p);
 struct plan_object *plan_objects(struct plan *p, uint32_t *count);
 
 /* The table of the image at bucket/key, whose header is `header` (etag, pin) and has this SHA-256;
- * appended to `out`.  image_id: as the table has it. */
+ * appended to `out`.  image_id: as the table has it.  E_IMAGE_TOO_LARGE: beyond table_max. */
 int plan_table(struct plan *p, const char *bucket, const char *key,
                const struct plan_object *header, const uint8_t header_sha256[static TABLE_ID],
                uint8_t image_id[static TABLE_ID], struct buf *out, struct error *err);

@@ -35,6 +35,7 @@ struct plan {
     bool ordered;                /* layers are applied, and files are by object */
     struct plan_object *unknown; /* plan_unknown() */
     uint32_t unknown_count;
+    uint64_t table_max; /* struct plan_options */
 };
 
 /* The file that stands for a content. */

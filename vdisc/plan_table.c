@@ -151,7 +151,7 @@ int plan_table(struct plan *p, const char *bucket, const char *key,
     set_content_id(p, &t);
     set_members(p, &t);
     memcpy(image_id, t.image_id, TABLE_ID);
-    int rc = vdisc_table_write(&t, out, err);
+    int rc = vdisc_table_write(&t, p->table_max, out, err);
     free(t.extents);
     free(t.members);
     return rc;

@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/rng.h"
+#include "vdisc/burn_rules.h"
 
 struct given {
     const char *path, *key;
@@ -92,6 +93,37 @@ static void test_contradictions(void **state)
         struct error err = ERROR_INIT;
         assert_int_equal(try_plan(cases[i], 2, &p, &err), E_INVALID);
         assert_non_null(strstr(err.message, "lines 1 and 2"));
+    }
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    static const struct given rows[] = {{"a", "x", 5, 0}, {"b/c", "y", 5, 0}};
+    static const uint8_t sha[TABLE_ID];
+    static const struct plan_object header = {.bucket = "b", .key = "n.vdsc.isohdr"};
+    const struct plan_options few = {.date_s = ISO_NO_TIME, .entries_max = 3};
+    const struct plan_options small = {.date_s = ISO_NO_TIME, .entries_max = 4, .table_max = 100};
+    uint8_t id[TABLE_ID];
+    for (int enough = 0; enough <= 1; enough++) {
+        _cleanup_(plan_freep)
+        struct plan *p = plan_new();
+        _cleanup_buf_ struct buf out = BUF_INIT;
+        struct error err = ERROR_INIT;
+        add(p, &rows[0], 1);
+        add(p, &rows[1], 2);
+        assert_int_equal(burn_rules_count(p, 2, &err), 0);
+        assert_int_equal(burn_rules_count(p, 0, &err), 0);
+        assert_int_equal(burn_rules_count(p, 1, &err), E_IMAGE_TOO_LARGE);
+        if (!enough) {
+            assert_int_equal(plan_close(p, &few, &err), E_IMAGE_TOO_LARGE);
+            assert_non_null(strstr(err.message, "vdisc_entries_max"));
+            continue;
+        }
+        assert_int_equal(plan_close(p, &small, &err), 0);
+        assert_int_equal(plan_table(p, "b", "n.vdsc", &header, sha, id, &out, &err),
+                         E_IMAGE_TOO_LARGE);
+        assert_non_null(strstr(err.message, "vdisc_table_max"));
     }
 }
 
@@ -230,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_contents_are_one_extent),
         cmocka_unit_test(test_contradictions),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_files_share_an_object),
         cmocka_unit_test(test_checksums_are_learnt),
         cmocka_unit_test(test_the_order_of_rows_does_not_show),

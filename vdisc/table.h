@@ -47,8 +47,10 @@ const struct vdisc_member *vdisc_table_member(const struct vdisc_table *t, uint3
 uint64_t vdisc_extent_size(const struct vdisc_extent *e);
 uint64_t vdisc_table_size(const struct vdisc_table *t);
 
-/* Appends the bytes of the object: gzip, the same for the same table. */
-int vdisc_table_write(const struct vdisc_table *t, struct buf *out, struct error *err);
+/* Appends the bytes of the object: gzip, the same for the same table.  max: bytes of the message
+ * before it is packed; 0: TABLE_MAX_DEFAULT.  E_IMAGE_TOO_LARGE. */
+int vdisc_table_write(const struct vdisc_table *t, uint64_t max, struct buf *out,
+                      struct error *err);
 /* Of any bytes.  max: bytes of the message when it is unpacked; 0: TABLE_MAX_DEFAULT.
  * E_IMAGE_DAMAGED, E_IMAGE_TOO_LARGE. */
 int vdisc_table_read(const void *bytes, size_t len, uint64_t max, struct vdisc_table **table,

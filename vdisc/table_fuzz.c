@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(rc == 0 || err.message[0] != '\0');
     if (rc != 0)
         return 0;
-    assert(vdisc_table_write(t, &bytes, &err) == 0);
+    assert(vdisc_table_write(t, 0, &bytes, &err) == 0);
     assert(vdisc_table_read(bytes.data, bytes.len, 0, &again, &err) == 0);
     assert(again->count == t->count && again->pinned == t->pinned);
     for (uint32_t i = 0; i < t->count; i++)

@@ -84,11 +84,11 @@ static void test_tables_come_back(void **state)
         _cleanup_buf_ struct buf bytes = BUF_INIT, again = BUF_INIT;
         struct error err = ERROR_INIT;
         t.has_content_id = i % 2 == 0;
-        assert_int_equal(vdisc_table_write(&t, &bytes, &err), 0);
+        assert_int_equal(vdisc_table_write(&t, 0, &bytes, &err), 0);
         assert_memory_equal(bytes.data, "\x1f\x8b\x08\0\0\0\0\0", 8); /* no name, no time */
         assert_int_equal(vdisc_table_read(bytes.data, bytes.len, 0, &back, &err), 0);
         check_equal(&t, back);
-        assert_int_equal(vdisc_table_write(back, &again, &err), 0);
+        assert_int_equal(vdisc_table_write(back, 0, &again, &err), 0);
         assert_int_equal(again.len, bytes.len);
         assert_memory_equal(again.data, bytes.data, bytes.len);
         vdisc_table_free(back);
@@ -105,7 +105,7 @@ static void test_a_table_without_pins(void **state)
     _cleanup_buf_ struct buf bytes = BUF_INIT, plain = BUF_INIT;
     struct error err = ERROR_INIT;
     t.pinned = false;
-    assert_int_equal(vdisc_table_write(&t, &bytes, &err), 0);
+    assert_int_equal(vdisc_table_write(&t, 0, &bytes, &err), 0);
     assert_int_equal(gzip_unpack(bytes.data, bytes.len, 1 << 20, &plain, &err), 0);
     assert_int_equal(vdisc_table_read(plain.data, plain.len, 0, &back, &err), 0);
     assert_false(back->pinned);
@@ -122,7 +122,7 @@ static void test_the_largest_table(void **state)
     struct vdisc_table *back = NULL, t = make(&m, 3, EXTENTS);
     _cleanup_buf_ struct buf bytes = BUF_INIT;
     struct error err = ERROR_INIT;
-    assert_int_equal(vdisc_table_write(&t, &bytes, &err), 0);
+    assert_int_equal(vdisc_table_write(&t, 0, &bytes, &err), 0);
     assert_int_equal(vdisc_table_read(bytes.data, bytes.len, 1000, &back, &err), E_IMAGE_TOO_LARGE);
     made_done(&m, EXTENTS);
 }
@@ -147,7 +147,7 @@ static void test_damage_ends(void **state)
     struct error err = ERROR_INIT;
     struct rng r;
     rng_seed(&r, 1);
-    assert_int_equal(vdisc_table_write(&t, &bytes, &err), 0);
+    assert_int_equal(vdisc_table_write(&t, 0, &bytes, &err), 0);
     assert_int_equal(gzip_unpack(bytes.data, bytes.len, 1 << 20, &plain, &err), 0);
     for (size_t len = 0; len < plain.len; len++) {
         struct vdisc_table *back = NULL;

@@ -83,14 +83,21 @@ static void put_v2(struct capnp_writer *w, const struct capnp_place *root,
         put_members(w, &v2, t);
 }
 
-int vdisc_table_write(const struct vdisc_table *t, struct buf *out, struct error *err)
+int vdisc_table_write(const struct vdisc_table *t, uint64_t max, struct buf *out, struct error *err)
 {
+    const uint64_t most = max != 0 ? max : TABLE_MAX_DEFAULT;
     struct capnp_writer w;
     struct capnp_place root = capnp_begin(&w, 0, 2);
     put_v1(&w, &root, t);
     if (t->pinned)
         put_v2(&w, &root, t);
     int rc = capnp_end(&w, err);
+    if (rc == 0 && w.words.len > most)
+        rc = error_set(
+            err, E_IMAGE_TOO_LARGE,
+            "the table of the image has %zu bytes, more than %llu (vdisc_table_max): make "
+            "several images",
+            w.words.len, (unsigned long long)most);
     if (rc == 0)
         rc = gzip_pack(w.words.data, w.words.len, out, err);
     capnp_writer_done(&w);

@@ -13,14 +13,18 @@
 #include "vdisc/client/hosts.h"
 #include "vdisc/csv.h"
 #include "vdisc/iso_write.h"
-#include "vdisc/reference.h"
 
 DEFINE_CLEANUP(struct dfc_object_info, dfc_object_info_free);
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-static int check_host(struct burn *b, const char *text, const char *host, struct error *err)
+static int check_host(void *context, const char *text, const struct reference *to, const char *host,
+                      struct error *err)
 {
+    struct burn *b = context;
+    (void)to;
+    if (host == NULL)
+        return 0;
     if (b->hosts == NULL && hosts_load(b->client, &b->hosts, &b->failure) != DFC_OK)
         return error_set(err, E_NET, "%s", b->failure.message);
     if (hosts_have(b->hosts, host))
@@ -31,42 +35,15 @@ static int check_host(struct burn *b, const char *text, const char *host, struct
                      text, host);
 }
 
-static int add_file(struct burn *b, const struct burn_row *row, struct error *err)
-{
-    struct reference to;
-    _cleanup_free_ char *host = NULL;
-    int rc = reference_parse(row->address, &to, &host, err);
-    if (rc == 0 && host != NULL)
-        rc = check_host(b, row->address, host, err);
-    const struct plan_part part = {
-        .bucket = to.bucket, .key = to.key, .object_size = row->entry.size};
-    if (rc == 0)
-        plan_add(b->plan, PLAN_NEW, row, &part);
-    reference_done(&to);
-    return rc == 0 ? 0 : error_wrap(err, "line %llu", (unsigned long long)row->line);
-}
-
-static int take_row(void *context, uint64_t line, const char *const *fields, size_t count,
-                    struct error *err)
-{
-    struct burn *b = context;
-    struct burn_row row;
-    int rc = burn_row_parse(line, fields, count, &row, err);
-    if (rc != 0)
-        return rc > 0 ? 0 : rc;
-    if (row.entry.kind == ISO_FILE)
-        return add_file(b, &row, err);
-    plan_add(b->plan, PLAN_NEW, &row, NULL);
-    return 0;
-}
-
 struct burn *burn_new(struct dfc_client *c, const struct burn_options *options)
 {
     struct burn *b = xcalloc(1, sizeof *b);
     b->client = c;
     b->options = options;
-    b->csv = csv_new(take_row, b);
     b->plan = plan_new();
+    b->list = (struct burn_list){
+        .plan = b->plan, .rows_max = options->plan.entries_max, .check = check_host, .ctx = b};
+    b->csv = csv_new(burn_list_row, &b->list);
     return b;
 }
 
@@ -114,65 +91,27 @@ int burn_feed(struct burn *b, const void *bytes, size_t len, struct dfc_error *e
 
 /* --- the objects ------------------------------------------------------------------------------ */
 
-static char *pin_of(const struct checksum_value *sum)
-{
-    char hex[2 * CHECKSUM_MAX + 1];
-    if (sum->type == CHECKSUM_NONE)
-        return NULL;
-    checksum_hex(sum, hex);
-    return xprintf("%s:%s", checksum_name(sum->type), hex);
-}
-
-/* "line 7: " of an object that a list names. */
-static const char *where(const struct plan_object *o, char out[static 32])
-{
-    out[0] = '\0';
-    if (o->line > 0)
-        snprintf(out, 32, "line %llu: ", (unsigned long long)o->line);
-    return out;
-}
-
 int burn_changed(const struct plan_object *o, const char *what, struct dfc_error *err)
 {
-    char line[32];
-    return failure_set(err, DFC_CONFLICT, E_IMAGE_CHANGED,
-                       "%sobject '%s/%s' %s: correct the list, or put the object again",
-                       where(o, line), o->bucket, o->key, what);
+    struct error e = ERROR_INIT;
+    burn_rules_changed(o, what, &e);
+    return failure_common(err, DFC_CONFLICT, &e);
 }
 
 /* Of a failure that says so. */
 int burn_missing(const struct plan_object *o, struct dfc_error *err)
 {
     const struct dfc_error was = *err;
-    char line[32];
-    return failure_set(err, DFC_NOT_FOUND, E_OBJECT_NOT_FOUND, "%sobject '%s/%s': %.500s",
-                       where(o, line), o->bucket, o->key, was.message);
+    struct error e = ERROR_INIT;
+    burn_rules_missing(o, was.message, &e);
+    return failure_common(err, DFC_NOT_FOUND, &e);
 }
 
 int burn_check_size(const struct plan_object *o, const struct dfc_object_info *info,
                     struct dfc_error *err)
 {
-    if (info->size == o->size)
-        return DFC_OK;
-    _cleanup_free_ char *what =
-        xprintf("has %llu bytes, and the list says %llu", (unsigned long long)info->size,
-                (unsigned long long)o->size);
-    return burn_changed(o, what, err);
-}
-
-/* The list's checksum counts more than the store's, if it has another type. */
-static int set_pin(struct plan_object *o, const struct dfc_object_info *info, struct dfc_error *err)
-{
-    o->pin = pin_of(&o->checksum);
-    bool known = info->checksum[0] != '\0';
-    _cleanup_free_ char *stored =
-        known ? xprintf("%s:%s", info->checksum_type, info->checksum) : NULL;
-    if (o->pin == NULL)
-        o->pin = steal(stored);
-    else if (known && strcmp(info->checksum_type, checksum_name(o->checksum.type)) == 0 &&
-             strcasecmp(stored, o->pin) != 0)
-        return burn_changed(o, BURN_OTHER_CHECKSUM, err);
-    return DFC_OK;
+    struct error e = ERROR_INIT;
+    return burn_rules_size(o, info->size, &e) == 0 ? DFC_OK : failure_common(err, DFC_CONFLICT, &e);
 }
 
 static int ask_object(struct burn *b, const struct plan_object *o, struct dfc_object_info **info,
@@ -195,20 +134,18 @@ static int check_object(void *context, uint32_t number, struct dfc_error *err)
     _cleanup_(dfc_object_info_freep)
     struct dfc_object_info *info = NULL;
     if (b->options->no_check) {
-        o->etag = o->wanted_etag != NULL ? xstrdup(o->wanted_etag) : NULL;
-        o->pin = pin_of(&o->checksum);
+        burn_rules_trust(o);
         return DFC_OK;
     }
     int rc = ask_object(b, o, &info, err);
     if (rc != DFC_OK)
         return rc;
-    if (o->wanted_etag != NULL && strcmp(o->wanted_etag, info->etag) != 0)
-        return burn_changed(o, BURN_REPLACED, err);
-    rc = burn_check_size(o, info, err);
-    if (rc != DFC_OK)
-        return rc;
-    o->etag = xstrdup(info->etag);
-    return set_pin(o, info, err);
+    const struct burn_found found = {.size = info->size,
+                                     .etag = info->etag,
+                                     .checksum_type = info->checksum_type,
+                                     .checksum = info->checksum};
+    struct error e = ERROR_INIT;
+    return burn_rules_take(o, &found, &e) == 0 ? DFC_OK : failure_common(err, DFC_CONFLICT, &e);
 }
 
 /* --- the header ------------------------------------------------------------------------------- */
@@ -261,13 +198,6 @@ static int send_header(struct burn *b, int fd, struct dfc_error *err)
     return rc;
 }
 
-static char *name_header(const char *key, const struct checksum_value *sum)
-{
-    char hex[2 * CHECKSUM_MAX + 1];
-    checksum_hex(sum, hex);
-    return xprintf("%s.%.16s" BURN_HEADER_SUFFIX, key, hex);
-}
-
 static int put_header(struct burn *b, struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
@@ -284,8 +214,8 @@ static int put_header(struct burn *b, struct dfc_error *err)
         return failure_errno(err, errno, "read the image's header");
     checksum_final(running, &sum);
     memcpy(b->header_sha256, sum.bytes, TABLE_ID);
-    b->header.pin = pin_of(&sum);
-    b->header_key = name_header(b->options->key, &sum);
+    b->header.pin = burn_rules_pin(&sum);
+    b->header_key = burn_rules_header_name(b->options->key, &sum);
     b->header.key = b->header_key;
     b->header.bucket = b->options->bucket;
     return send_header(b, fd, err);

@@ -9,11 +9,9 @@
 #pragma once
 
 #include "api/dfc.h"
+#include "vdisc/burn_rules.h"
 #include "vdisc/iso_volume.h"
 #include "vdisc/plan.h"
-
-/* KEY.<16 hex digits>.isohdr */
-#define BURN_HEADER_SUFFIX ".isohdr"
 
 /* Objects that a directory becomes, in the image's bucket: UNIQUE/<2 digits>/<SHA-256>. */
 #define BURN_UNIQUE ".dfc-unique"

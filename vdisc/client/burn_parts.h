@@ -26,7 +26,8 @@ struct sendings {
 struct burn {
     struct dfc_client *client;
     const struct burn_options *options;
-    struct csv *csv;
+    struct csv *csv; /* of: */
+    struct burn_list list;
     struct plan *plan;
     struct plan_object *learnt; /* of the plan; their entity tags are ours */
     uint32_t learnt_count;
@@ -50,8 +51,6 @@ int burn_send(struct burn *b, const struct sending *s, struct dfc_object_info **
 int burn_digest(struct burn *b, struct dfc_error *err);
 
 /* What is wrong with an object of the list: DFC_CONFLICT, DFC_NOT_FOUND. */
-#define BURN_REPLACED "has been replaced since its tag or checksum was taken"
-#define BURN_OTHER_CHECKSUM "has another checksum than the list says"
 int burn_changed(const struct plan_object *o, const char *what, struct dfc_error *err);
 int burn_missing(const struct plan_object *o, struct dfc_error *err);
 int burn_check_size(const struct plan_object *o, const struct dfc_object_info *info,
