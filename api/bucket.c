@@ -132,6 +132,12 @@ int dfc_bucket_archive(struct dfc_client *c, const char *bucket, const char *val
     return bucket_job(c, bucket, "archive", value, id, err);
 }
 
+int dfc_bucket_burn(struct dfc_client *c, const char *bucket, const char *value, char **id,
+                    struct dfc_error *err)
+{
+    return bucket_job(c, bucket, "burn", value, id, err);
+}
+
 int dfc_bucket_unarchive(struct dfc_client *c, const char *bucket, const char *value, char **id,
                          struct dfc_error *err)
 {

@@ -429,6 +429,9 @@ DFC_API int dfc_bucket_evict(struct dfc_client *client, const char *bucket, cons
  * "template"}; files of archives become objects; files of "path" on the targets' machines do. */
 DFC_API int dfc_bucket_archive(struct dfc_client *client, const char *bucket, const char *value,
                                char **id, struct dfc_error *err);
+/* A dataset image; value: docs/guide/images.md. */
+DFC_API int dfc_bucket_burn(struct dfc_client *client, const char *bucket, const char *value,
+                            char **id, struct dfc_error *err);
 DFC_API int dfc_bucket_unarchive(struct dfc_client *client, const char *bucket, const char *value,
                                  char **id, struct dfc_error *err);
 DFC_API int dfc_bucket_promote(struct dfc_client *client, const char *bucket, const char *value,

@@ -4,6 +4,7 @@
 
 #include "access/guard.h"
 #include "sort/spec/spec.h"
+#include "xaction/burn_spec.h"
 #include "xaction/download_spec.h"
 #include "xaction/objects_spec.h"
 
@@ -43,6 +44,20 @@ static int ask_promotion(struct http_request *req, const char *bucket,
     return code != 0 ? code : guard_ask(req, RIGHT_OPERATE, NULL, NULL, err);
 }
 
+/* A list may name any object of the two buckets. */
+static int ask_burn(struct http_request *req, const char *bucket, json_t *value, struct error *err)
+{
+    _cleanup_(burn_spec_freep)
+    struct burn_spec *spec = NULL;
+    int code = burn_spec_parse(value, &spec, err);
+    const char *to = code == 0 && spec->to != NULL ? spec->to : bucket;
+    if (code == 0)
+        code = guard_ask(req, RIGHT_READ, bucket, spec->prefix != NULL ? spec->prefix : "", err);
+    if (code == 0 && spec->csv != NULL)
+        code = guard_ask(req, RIGHT_READ, to, "", err);
+    return code != 0 ? code : guard_ask(req, RIGHT_WRITE, to, spec->image, err);
+}
+
 static int ask_objects(struct http_request *req, const char *kind, const char *bucket,
                        json_t *value, struct error *err)
 {
@@ -65,9 +80,9 @@ int job_rights_objects(struct http_request *req, const char *kind, const char *b
 {
     if (http_caller(req) == NULL)
         return 0;
-    bool downloads = strcmp(kind, "download") == 0;
-    int code = downloads ? ask_download(req, bucket, value, err)
-                         : ask_objects(req, kind, bucket, value, err);
+    int code = strcmp(kind, "download") == 0 ? ask_download(req, bucket, value, err)
+               : strcmp(kind, "burn") == 0   ? ask_burn(req, bucket, value, err)
+                                             : ask_objects(req, kind, bucket, value, err);
     return code != 0 ? code : guard_ask(req, RIGHT_JOBS, NULL, NULL, err);
 }
 

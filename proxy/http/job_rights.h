@@ -8,6 +8,7 @@
  *   copy                    read the same; write the destination below `prepend`
  *   prefetch                read the same
  *   download                write below `prepend`
+ *   burn                    read the prefix, or both buckets of a list; write the image
  *
  * A template needs the right on the whole bucket, and so do a sort's input and output. */
 #pragma once

@@ -81,30 +81,37 @@ static void on_end(void *arg, struct http_result *r)
     pthread_mutex_unlock(&f->lock);
 }
 
-static int put_url(const struct batch_fetch *f, char **node, struct buf *url, struct error *err)
+int batch_fetch_url(struct target *t, const char *bucket, const char *object, char **node,
+                    struct buf *url, char *separator, struct error *err)
 {
-    const struct batch_entry *e = f->entry;
-    _cleanup_state_ const struct cluster_state *s = state_current(f->target->state);
-    const struct bucket *b = bmd_bucket(&s->bmd, e->bucket);
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket(&s->bmd, bucket);
     struct owners owners;
-    char separator = '?';
     if (b == NULL)
-        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", e->bucket);
-    int code = owners_find_acting(s, b, e->object, &owners, err);
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", bucket);
+    int code = owners_find_acting(s, b, object, &owners, err);
     if (code != 0)
         return code;
     *node = xstrdup(owners.acting->id);
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
-    location_put_object(&path, e->bucket, e->object);
+    location_put_object(&path, bucket, object);
     buf_printf(url, "%s/v1/read%s", owners.acting->data_url,
                buf_str(&path) + strlen("/v1/objects"));
-    location_put_version(url, s, b->id, &separator);
-    if (e->member != NULL) {
+    location_put_version(url, s, b->id, separator);
+    return 0;
+}
+
+static int put_url(const struct batch_fetch *f, char **node, struct buf *url, struct error *err)
+{
+    const struct batch_entry *e = f->entry;
+    char separator = '?';
+    int code = batch_fetch_url(f->target, e->bucket, e->object, node, url, &separator, err);
+    if (code == 0 && e->member != NULL) {
         buf_printf(url, "%cmember=", separator);
         buf_put_url_escaped(url, e->member, strlen(e->member), "");
     }
-    return 0;
+    return code;
 }
 
 /* The part that is wanted still; "" for the whole. */
@@ -202,14 +209,14 @@ static int check_head(struct batch_fetch *f, struct error *err)
                          f->entry->object, f->status);
     if (f->known && (uint64_t)f->length != f->size - f->read)
         return error_set(err, E_LENGTH, "'%s' has another length by now", f->entry->object);
+    if (f->known)
+        return 0;
+    keep_text(f->etag, sizeof f->etag, f->head_etag);
+    f->checksum = f->head_checksum;
     if (f->looks)
         return batch_entry_size(f->entry, (uint64_t)f->length, &f->size, err);
-    if (!f->known) {
-        f->size = (uint64_t)f->length;
-        keep_text(f->etag, sizeof f->etag, f->head_etag);
-        f->checksum = f->head_checksum;
-        f->known = true;
-    }
+    f->size = (uint64_t)f->length;
+    f->known = true;
     return 0;
 }
 

@@ -24,6 +24,7 @@
 
 struct batch_entry;
 struct batch_fetch;
+struct buf;
 struct job_stop;
 struct target;
 
@@ -40,9 +41,15 @@ int batch_fetch_head(struct batch_fetch *f, struct job_stop *stop, uint64_t *siz
                      int64_t *modified_s, struct error *err);
 /* Of a whole object, after its head: what its bytes must have.  CHECKSUM_NONE: it is not known. */
 void batch_fetch_checksum(const struct batch_fetch *f, struct checksum_value *out);
-/* After its head, but not with BATCH_LOOK: the entity tag of the object. */
+/* After its head: the entity tag of the object. */
 const char *batch_fetch_etag(const struct batch_fetch *f);
 /* > 0: bytes; an error's code.  Not asked for beyond the size. */
 ssize_t batch_fetch_read(struct batch_fetch *f, struct job_stop *stop, void *out, size_t len,
                          struct error *err);
 void batch_fetch_end(struct batch_fetch *f); /* whatever is under way; NULL is fine */
+
+/* The URL at which the owner of an object gives it to this target as to a client; *node: the
+ * owner's id, the caller's.  *separator: of what a query adds.  E_BUCKET_NOT_FOUND, E_NO_TARGETS,
+ * E_NODE_UNREACHABLE. */
+int batch_fetch_url(struct target *t, const char *bucket, const char *object, char **node,
+                    struct buf *url, char *separator, struct error *err);

@@ -239,6 +239,11 @@ def test_actions_of_a_bucket_ask_for_their_rights(c):
                                              {"rights": ["write"], "bucket": "acts",
                                               "prefix": "mine/"}, {"rights": ["jobs"]}])
     archiver.call("POST", "/v1/buckets/acts", archive).expect(202)
+    burn = {"action": "burn", "value": {"prefix": "below/", "image": "mine/i", "allow_empty": True}}
+    reader.call("POST", "/v1/buckets/acts", burn).expect(403, "access_denied", "'write'")
+    archiver.call("POST", "/v1/buckets/acts", burn).expect(202)
+    burn["value"]["to"] = "elsewhere"
+    archiver.call("POST", "/v1/buckets/acts", burn).expect(403, "access_denied", "'write'")
     promote = {"action": "promote", "value": {"path": "/data", "prepend": "mine/"}}
     reader.call("POST", "/v1/buckets/acts", promote).expect(403, "access_denied", "'write'")
     archiver.call("POST", "/v1/buckets/acts", promote).expect(403, "access_denied", "'operate'")
@@ -254,7 +259,8 @@ def test_a_job_over_objects_asks_for_jobs(c):
     user = make_user(c, "act-jobless", grants)
     rows = (("delete", nothing), ("evict", nothing), ("copy", {**nothing, "to": "acts"}),
             ("archive", {**nothing, "archive": "a.tar"}), ("unarchive", nothing),
-            ("prefetch", nothing), ("download", {"list": ["http://127.0.0.1:1/x"]}))
+            ("prefetch", nothing), ("download", {"list": ["http://127.0.0.1:1/x"]}),
+            ("burn", {"prefix": "", "image": "i.vdsc"}))
     for action, value in rows:
         user.call("POST", "/v1/buckets/acts", {"action": action, "value": value}).expect(
             403, "access_denied", "'jobs' on the cluster")

@@ -59,7 +59,10 @@ static int read_options(const struct args *args, const struct object_name *to,
 {
     *o = (struct burn_options){.bucket = to->bucket,
                                .key = to->key,
-                               .plan = {.names = names_of(args), .joliet = args->given[F_joliet]},
+                               .plan = {.names = names_of(args),
+                                        .joliet = args->given[F_joliet],
+                                        .entries_max = args->number[F_entries_max],
+                                        .table_max = args->number[F_table_max]},
                                .digest = args->given[F_digest],
                                .no_check = args->given[F_no_check],
                                .pack =
@@ -254,6 +257,8 @@ static int check_flags(const struct ctl *ctl, const struct args *args)
         return ctl_usage(ctl, "'vdisc burn' takes one of -i, --tree and --bucket");
     if (args->given[F_no_check] && args->given[F_tree])
         return ctl_usage(ctl, "--no-check is not for --tree: the store must be asked what it has");
+    if (!args->given[F_job] && (args->given[F_wait] || args->given[F_timeout]))
+        return ctl_usage(ctl, "--wait and --timeout go with --job");
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
         if (args->given[needs[i].flag] && !args->given[needs[i].needs])
             return ctl_usage(ctl, "--%s needs --%s", flag_table[needs[i].flag].name,
@@ -277,5 +282,6 @@ int vdisc_burn(struct ctl *ctl, const struct args *args)
                   args->text[F_to]);
     if (e.code != 0 || read_options(args, &to, &options, &e) != 0)
         return ctl_fail_common(ctl, &e, EXIT_USAGE);
-    return burn(ctl, args, &options);
+    return args->given[F_job] ? vdisc_burn_job(ctl, args, &to, &options.volume)
+                              : burn(ctl, args, &options);
 }

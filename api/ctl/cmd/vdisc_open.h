@@ -16,3 +16,8 @@ int vdisc_fail(const struct ctl *ctl, const struct vdisc *v, const struct error 
                const char *what);
 /* A path of the image; it must be of this kind. */
 int vdisc_find(struct ctl *ctl, const struct vdisc *v, const char *path, struct iso_found *out);
+
+struct iso_volume;
+/* Starts the job `burn` (vdisc_job.c), once what both kinds of burns want is checked. */
+int vdisc_burn_job(struct ctl *ctl, const struct args *args, const struct object_name *to,
+                   const struct iso_volume *volume);

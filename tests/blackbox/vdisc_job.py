@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""The job `burn`: an image made inside the cluster has the bytes of a client's burn, whatever the
+order of the list, the number of threads, and the way the files come."""
+
+import hashlib
+import json
+import os
+import random
+
+from lib import SANITIZED, check, equal, in_parallel, main, wait_for
+
+TREES = 8 if SANITIZED else 48  # random ones, each burned in five ways
+NAMES = ("a", "b.txt", "Read Me", "é", "x" * 120, "z-1", "INDEX", "index")
+
+
+def path_of(c, name):
+    return os.path.join(c.dir, name)
+
+
+def dfcctl(c, *words, code=0):
+    done = c.dfcctl(*words)
+    equal(done.returncode, code, f"{words}: {done.stderr[-500:]}")
+    return done
+
+
+def image_of(c, name):
+    """The id, and the bytes of the image."""
+    found = json.loads(dfcctl(c, "vdisc", "inspect", f"dfc://{name}", "-o", "json").stdout)
+    dfcctl(c, "vdisc", "export", f"dfc://{name}", "-o", path_of(c, "x.iso"))
+    with open(path_of(c, "x.iso"), "rb") as f:
+        return found["image_id"], f.read()
+
+
+def start(c, bucket, **value):
+    reply = c.call("POST", f"/v1/buckets/{bucket}", {"action": "burn", "value": value})
+    return reply.expect(202).json()["id"]
+
+
+def ended(c, job, *states):
+    def reached():
+        doc = c.get_json(f"/v1/jobs/{job}")
+        return doc if doc["state"] in ("finished", "failed", "aborted") else None
+    doc = wait_for(reached, f"the end of {job}")
+    check(doc["state"] in states, doc)
+    return doc
+
+
+def burn(c, bucket, **value):
+    """The image's part of the status."""
+    doc = ended(c, start(c, bucket, **value), "finished")
+    images = [t["status"]["image"] for t in doc["targets"].values() if "image" in t["status"]]
+    equal(len(images), 1, f"targets that made the image: {doc}")
+    return images[0]
+
+
+def fail(c, bucket, code, text, **value):
+    doc = ended(c, start(c, bucket, **value), "failed")
+    equal(doc["errors"][0]["code"], code, doc["errors"])
+    check(text in doc["errors"][0]["message"], doc["errors"])
+
+
+def test_a_bucket(c):
+    c.create("raw", copies=2)
+    c.create("sum", checksum="sha256")
+    c.create("img")
+    files = {f"set/{i % 5}/{i}.bin": random.Random(i % 40).randbytes(i % 40 * 97) for i in range(70)}
+    for bucket in ("raw", "sum"):
+        in_parallel(lambda key, to=bucket: c.put(to, key, files[key]), files)
+        c.put(bucket, "set/empty/", b"")
+        c.put(bucket, ".dfc-unique/x", b"internal")
+        for number, (flags, value) in enumerate((
+                ([], {}), (["--digest"], {"digest": True}), (["--no-check"], {"check": False}),
+                (["--joliet", "--date", "7", "--names", "portable"],
+                 {"joliet": True, "date": 7, "names": "portable"}),
+                (["--iso9660-volume-identifier", "SET"], {"identifiers": {"volume": "SET"}}))):
+            mine, theirs = f"{bucket}-{number}-client.vdsc", f"{bucket}-{number}-job.vdsc"
+            dfcctl(c, "vdisc", "burn", "--bucket", f"dfc://{bucket}/set/", "-o", f"dfc://img/{mine}",
+                   *flags)
+            told = burn(c, bucket, prefix="set/", image=theirs, to="img", **value)
+            one, other = image_of(c, f"img/{mine}"), image_of(c, f"img/{theirs}")
+            check(one == other, f"{bucket}, {value}: {one[0]} and {other[0]}")
+            equal(told["image_id"], one[0], "the job's image id")
+
+
+def test_what_a_job_refuses(c):
+    c.create("other")
+    c.put("other", "o", b"o")
+    c.put("raw", "away.csv", b"/o,dfc://other/o,1\n")
+    c.put("raw", "gone.csv", b"/a,dfc://raw/nothing,1\n")
+    c.put("raw", "long.csv", b"/a,dfc://raw/away.csv,99\n")
+    c.put("raw", "wrong.csv", b"/a;dfc://raw/away.csv\n")
+    c.put("raw", "empty.csv", b"")
+    fail(c, "raw", "object_exists", "not overwritten", prefix="set/", image="raw-0-job.vdsc", to="img")
+    fail(c, "raw", "nothing_matched", "empty", prefix="none/", image="n.vdsc")
+    fail(c, "raw", "nothing_matched", "empty", csv="empty.csv", image="n.vdsc")
+    fail(c, "raw", "invalid_argument", "--job", csv="away.csv", image="n.vdsc")
+    fail(c, "raw", "object_not_found", "line 1: object 'raw/nothing'", csv="gone.csv", image="n.vdsc")
+    fail(c, "raw", "image_changed", "the list says 99", csv="long.csv", image="n.vdsc")
+    fail(c, "raw", "invalid_argument", "line 1", csv="wrong.csv", image="n.vdsc")
+    fail(c, "raw", "object_not_found", "no.csv", csv="no.csv", image="n.vdsc")
+    fail(c, "raw", "invalid_spec", "identifiers", prefix="set/", image="n.vdsc",
+         identifiers={"colour": "RED"})
+    for value in ({"prefix": "a"}, {"image": "a"}, {"prefix": "a", "csv": "b", "image": "c"}):
+        c.call("POST", "/v1/buckets/raw", {"action": "burn", "value": value}).expect(
+            400, "invalid_spec")
+    c.call("POST", "/v1/buckets/raw", {"action": "burn", "value": {
+        "prefix": "", "image": "a", "to": "nowhere"}}).expect(404, "bucket_not_found")
+    check("n.vdsc" not in c.names("raw"), "a failed burn has left an image")
+    burn(c, "raw", csv="empty.csv", image="empty.vdsc", allow_empty=True)
+    dfcctl(c, "vdisc", "burn", "--job", "-i", "local.csv", "-o", "dfc://img/n.vdsc", code=2)
+    dfcctl(c, "vdisc", "burn", "--job", "--tree", "/etc", "-o", "dfc://img/n.vdsc", code=2)
+
+
+def test_jobs_of_one_name_at_once(c):
+    jobs = in_parallel(lambda i: start(c, "raw", prefix=f"set/{i}/", image="race.vdsc", to="img"),
+                       range(4))
+    ends = [ended(c, job, "finished", "failed") for job in jobs]
+    equal(sorted(end["state"] for end in ends), ["failed"] * 3 + ["finished"], "ends")
+    equal({end["errors"][0]["code"] for end in ends if end["state"] == "failed"}, {"object_exists"},
+          "why three have failed")
+    dfcctl(c, "vdisc", "verify", "dfc://img/race.vdsc")
+
+
+def make_tree(c, number):
+    """A directory, and the rows of a list that say the same."""
+    rng = random.Random(number)
+    top = path_of(c, f"tree-{number}")
+    os.mkdir(top)
+    rows, places = [], [""]
+    for _ in range(rng.randint(1, 14)):
+        place = rng.choice(places) + "/" + rng.choice(NAMES)
+        path = top + place
+        if os.path.lexists(path):
+            continue
+        if rng.random() < 0.3:
+            os.mkdir(path, 0o755)
+            os.chmod(path, 0o755)
+            places.append(place)
+            rows.append(f"\"{place}/\",,,,,755,0,0")
+        elif rng.random() < 0.1:
+            os.symlink("a/../b", path)
+            rows.append(f"\"{place}\",symlink:a/../b,,,,777,0,0")
+        else:
+            data = rng.randbytes(rng.choice((0, 1, 2048, 2049, 5000)))
+            with open(path, "wb") as f:
+                f.write(data)
+            os.chmod(path, 0o640)
+            os.utime(path, (1_000_000_000 + number, 1_000_000_000 + number))
+            digest = hashlib.sha256(data).hexdigest()
+            rows.append(f"\"{place}\",dfc://trees/.dfc-unique/{digest[:2]}/{digest},{len(data)},"
+                        f"{digest},{1_000_000_000 + number},640,0,0")
+    os.chmod(top, 0o755)
+    rng.shuffle(rows)
+    return top, rows
+
+
+def burn_tree(c, number):
+    top, rows = make_tree(c, number)
+    tree, mine, theirs = (f"{number}-{how}.vdsc" for how in ("tree", "list", "job"))
+    flags = ["--date", "1234567", "--allow-empty"]
+    dfcctl(c, "vdisc", "burn", "--tree", top, "-o", f"dfc://trees/{tree}", *flags)
+    rows_text = [f"{row}\n".encode() for row in rows]
+    c.put("trees", f"{number}.csv", b"".join(rows_text))
+    with open(path_of(c, f"{number}.csv"), "wb") as f:
+        f.write(b"".join(reversed(rows_text)))
+    for threads in (1, 8):
+        dfcctl(c, "vdisc", "burn", "-i", path_of(c, f"{number}.csv"), "-o",
+               f"dfc://trees/{threads}-{mine}", "--parallel", threads, *flags)
+    told = burn(c, "trees", csv=f"{number}.csv", image=theirs, date=1234567, allow_empty=True)
+    ids = {told["image_id"]}
+    for name in (tree, f"1-{mine}", f"8-{mine}", theirs):
+        found = json.loads(dfcctl(c, "vdisc", "inspect", f"dfc://trees/{name}", "-o", "json").stdout)
+        ids.add(found["image_id"])
+    equal(len(ids), 1, f"images of tree {number}")
+
+
+def test_random_trees(c):
+    c.create("trees")
+    in_parallel(lambda number: burn_tree(c, number), range(TREES), workers=4)
+
+
+def test_a_target_is_killed(c):
+    job = start(c, "raw", prefix="set/", image="killed.vdsc", to="img", digest=True)
+    c.kill("t2")
+    c.wait_node("t2", "unreachable")
+    c.start("t2")
+    c.wait_node("t2", "active")
+    doc = ended(c, job, "finished", "failed")
+    if doc["state"] == "failed":  # the job says so, and nothing of the image can be seen
+        check("killed.vdsc" not in c.names("img"), doc)
+        return
+    wait_for(lambda: c.dfcctl("vdisc", "verify", "dfc://img/killed.vdsc").returncode == 0,
+             "an image that is whole")
+
+
+main()
