@@ -59,10 +59,25 @@ def test_what_is_pushed_comes_back(c):
         generation, found = reader.batch_of([0, 3, 9, 3])
         equal((generation.number, len(reader), label(found[1])), (2, 10, label(found[3])), "a batch")
         ring.push(sample(50, 2_000_000))  # announced, and 8 MB
+        wait_for(lambda r=ring: r.status()["fill"] == 1, "the keeper knows the sample")
         equal(ring.swap(), 3, "swap")
         equal(labels(RingShare(ring, generations=1)), [50], "a large sample")
         ring.clear()
         equal(ring.head().newest(), None, "newest")
+
+
+def test_a_repeated_push_finds_its_target(c):
+    """By the map or by a proxy: it is stored once."""
+    direct, by_proxy = c.ring("repeated"), c.ring("repeated", direct=False)
+    direct.create(cap=1000, copies=2)
+    lanes = set()
+    for i in range(20):
+        places = {(s.lane, s.first) for s in (ring.push(sample(i), producer=f"m{i}", sequence=7)
+                                              for ring in (direct, by_proxy, direct))}
+        equal(len(places), 1, f"places of push {i}")
+        lanes |= {lane for lane, _ in places}
+    equal(len(lanes), 3, "lanes")
+    wait_for(lambda: direct.status()["fill"] == 20, "20 samples")
 
 
 def test_errors(c):

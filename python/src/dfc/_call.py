@@ -69,6 +69,7 @@ class Request:
     twice_is_harmless: bool = True
     owner: Optional[Tuple[str, str]] = None  #: bucket and object, where a target answers
     by_proxy: bool = False  #: a proxy knows the target, and the map does not
+    node: Optional[str] = None  #: the target that answers, where it is not the object's
     endpoint: Optional[int] = None  #: this one alone
 
 
@@ -246,7 +247,8 @@ class Caller:
         query = dict(request.query)
         place = None
         if self.map is not None and request.owner is not None and not request.by_proxy:
-            place = self.map.place(*request.owner)
+            place = self.map.place(*request.owner) if request.node is None else \
+                self.map.node(request.owner[0], request.node)
         now = time.monotonic()
         if place is not None and self._relayed.get(place.origin, 0.0) <= now and (
                 place.origin.tls or not self.endpoints[0].tls):

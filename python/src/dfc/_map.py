@@ -56,11 +56,17 @@ class Layout:
         sliced = isinstance(props, dict) and "ec" in props
         self._count = 1 if sliced else copies  # of the best targets, any of which serves
         self._seeds = [(_hrw.mix(_hrw.seed(str(n["id"]))), int(str(n["weight"]))) for n in nodes]
+        self._ids = [str(n["id"]) for n in nodes]
         self._nodes = [_Node(Place(Origin.of(str(n["public_url"])), query), n["state"] == "active"
                              and not n.get("lag") and not n.get("absent")) for n in nodes]
         alike = self._count == 1 and len({weight for _, weight in self._seeds}) == 1 and \
             self._seeds[0][1] > 0
         self._alike = [mixed for mixed, _ in self._seeds] if alike else []
+
+    def node(self, node: str) -> Optional[Place]:
+        """The target of this name; None: it is not there, or not active."""
+        found = (n.place for n, known in zip(self._nodes, self._ids) if known == node and n.good)
+        return next(found, None)
 
     def place(self, name: str) -> Optional[Place]:
         """None: it is not clear who leads the object."""
@@ -98,10 +104,18 @@ class Map:
                        for b, k in list(self._known.items())}
 
     def place(self, bucket: str, name: str) -> Optional[Place]:
+        layout = self._layout(bucket)
+        return layout.place(name) if layout is not None else None
+
+    def node(self, bucket: str, node: str) -> Optional[Place]:
+        layout = self._layout(bucket)
+        return layout.node(node) if layout is not None else None
+
+    def _layout(self, bucket: str) -> Optional[Layout]:
         known = self._known.get(bucket)
         if known is None or time.monotonic() >= known.ends:
             known = self._renew(bucket)
-        return known.layout.place(name) if known.layout is not None else None
+        return known.layout
 
     def _renew(self, bucket: str) -> _Known:
         """Whatever goes wrong is for the call itself to say, at a proxy."""

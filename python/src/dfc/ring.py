@@ -209,7 +209,8 @@ class Ring:
 
     def swap(self) -> int:
         """The samples that are in no generation become one: its number.  NotFound: there are
-        none."""
+        none.  A sample counts when its target has told the keeper, shortly after the push: `fill`
+        of status()."""
         request = Request("PUT", self._path + "/generation", twice_is_harmless=False)
         return int(read_json(self._client.call(request))["generation"])
 
@@ -275,7 +276,7 @@ class Ring:
             "POST", self._path + "/samples", body=body,
             query={"producer": producer, "sequence": str(sequence)},
             headers={"Content-Type": "application/octet-stream"},
-            owner=(self.name, f"{producer}/{sequence}"), by_proxy=True), tries)
+            owner=(self.name, f"{producer}/{sequence}")), tries)
 
     # --- the head ---
 
@@ -348,7 +349,8 @@ class Ring:
         query = {"lane": lane, "from": str(begin), "count": str(count)}
         while True:
             reply = self._client.call(Request("GET", self._path + "/samples", query=query,
-                                              owner=(self.name, lane), by_proxy=True), retry)
+                                              owner=(self.name, lane),
+                                              node=lane.rpartition(".")[0]), retry)
             try:
                 data = _whole(reply)
                 reply.close()
