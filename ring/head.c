@@ -98,6 +98,38 @@ uint64_t ring_head_release(const struct ring_head *h, const char *lane)
     return taken;
 }
 
+uint64_t ring_head_sealed(const struct ring_head *h, const char *lane)
+{
+    uint64_t sealed = 0;
+    for (size_t i = 0; i < h->generations_count; i++) {
+        const struct ring_generation *g = &h->generations[i];
+        for (size_t j = 0; j < g->count; j++) {
+            if (strcmp(g->cuts[j].lane, lane) == 0)
+                sealed = g->cuts[j].to;
+        }
+    }
+    if (sealed == 0)
+        (void)ring_head_taken(h, lane, &sealed);
+    return sealed;
+}
+
+bool ring_head_has(const struct ring_head *h, const char *lane, uint64_t ordinal,
+                   uint64_t *generation, uint64_t *count)
+{
+    for (size_t i = 0; i < h->generations_count; i++) {
+        const struct ring_generation *g = &h->generations[i];
+        for (size_t j = 0; j < g->count; j++) {
+            const struct ring_cut *c = &g->cuts[j];
+            if (ordinal < c->from || ordinal >= c->to || strcmp(c->lane, lane) != 0)
+                continue;
+            *generation = g->number;
+            *count = c->to - ordinal;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool ring_lane_node(const char *lane, char node[static RING_LANE_MAX])
 {
     const char *dot = strrchr(lane, '.');
@@ -177,7 +209,7 @@ static int read_generation(const struct ring_head *h, json_t *item, struct ring_
     if (code == 0)
         code = json_need_u64(item, "generations", "sealed_ms", &g->sealed_ms, err);
     if (code == 0)
-        code = read_list(item, "generations", "cuts", RING_LANES_MAX, &list, err);
+        code = read_list(item, "generations", "cuts", RING_CUTS_MAX, &list, err);
     if (code != 0)
         return code;
     g->cuts = xcalloc(json_array_size(list) + 1, sizeof *g->cuts);
@@ -232,6 +264,10 @@ int ring_head_parse(const char *text, size_t len, struct ring_head *out, struct 
     if (code == 0)
         code = json_need_u64(doc, "head", "samples_total", &out->samples_total, err);
     if (code == 0)
+        code = json_get_u64(doc, "head", "dropped_total", &out->dropped_total, err);
+    if (code == 0)
+        code = json_get_bool(doc, "head", "paused", &out->is_paused, err);
+    if (code == 0)
         code = read_lanes(doc, out, err);
     if (code == 0)
         code = read_generations(doc, out, err);
@@ -258,8 +294,11 @@ static void print_generation(const struct ring_generation *g, struct buf *out)
 
 void ring_head_print(const struct ring_head *h, struct buf *out)
 {
-    buf_printf(out, "{\"format\":1,\"generation\":%llu,\"samples_total\":%llu,\"lanes\":[",
+    buf_printf(out, "{\"format\":1,\"generation\":%llu,\"samples_total\":%llu",
                (unsigned long long)h->generation, (unsigned long long)h->samples_total);
+    if (h->dropped_total > 0)
+        buf_printf(out, ",\"dropped_total\":%llu", (unsigned long long)h->dropped_total);
+    buf_puts(out, h->is_paused ? ",\"paused\":true,\"lanes\":[" : ",\"lanes\":[");
     for (size_t i = 0; i < h->lanes_count; i++) {
         buf_puts(out, i > 0 ? ",{\"lane\":\"" : "{\"lane\":\"");
         buf_put_json_escaped(out, h->lanes[i].lane, strlen(h->lanes[i].lane));
@@ -275,20 +314,28 @@ void ring_head_print(const struct ring_head *h, struct buf *out)
 
 /* --- the next one ----------------------------------------------------------------------------- */
 
+uint64_t ring_have_samples(const struct ring_have *have)
+{
+    uint64_t samples = have->to - have->from;
+    for (size_t i = 0; i < have->holes_count; i++)
+        samples -= have->holes[i].to - have->holes[i].from;
+    return samples;
+}
+
 void ring_cut_take(const struct ring_have *have, size_t count, uint64_t want, uint64_t *take)
 {
     uint64_t sum = 0, given = 0;
     for (size_t i = 0; i < count; i++)
-        sum += have[i].to - have[i].from;
+        sum += ring_have_samples(&have[i]);
     for (size_t i = 0; i < count; i++) {
-        take[i] = (uint64_t)((unsigned __int128)want * (have[i].to - have[i].from) / sum);
+        take[i] = (uint64_t)((unsigned __int128)want * ring_have_samples(&have[i]) / sum);
         given += take[i];
     }
     for (; given < want; given++) { /* fewer than `count` times */
         size_t best = count;
         uint64_t most = 0;
         for (size_t i = 0; i < count; i++) {
-            const uint64_t size = have[i].to - have[i].from;
+            const uint64_t size = ring_have_samples(&have[i]);
             const uint64_t rest = (uint64_t)((unsigned __int128)want * size % sum);
             const bool is_free =
                 take[i] == (uint64_t)((unsigned __int128)want * size / sum) && take[i] < size;
@@ -322,23 +369,40 @@ static void drop_oldest(struct ring_head *h, size_t keep)
     memmove(h->generations, h->generations + drop, h->generations_count * sizeof *h->generations);
 }
 
+/* So many samples of the lane become cuts, around its holes; where the last one ends. */
+static uint64_t cut_lane(const struct ring_have *h, uint64_t take, struct ring_generation *g)
+{
+    uint64_t at = h->from;
+    for (size_t i = 0; take > 0; i++) {
+        const uint64_t end = i < h->holes_count ? h->holes[i].from : h->to;
+        const uint64_t size = end - at < take ? end - at : take;
+        if (size > 0) {
+            struct ring_cut *c = &g->cuts[g->count++];
+            *c = (struct ring_cut){.from = at, .to = at + size};
+            snprintf(c->lane, sizeof c->lane, "%s", h->lane);
+        }
+        take -= size;
+        at = take == 0 ? at + size : h->holes[i].to;
+    }
+    return at;
+}
+
 void ring_head_seal(const struct ring_head *h, const struct ring_have *have, size_t count,
                     uint64_t want, unsigned keep, uint64_t now_ms, struct ring_head *next)
 {
     _cleanup_free_ uint64_t *take = xcalloc(count + 1, sizeof *take);
+    size_t room = count;
+    for (size_t i = 0; i < count; i++)
+        room += have[i].holes_count;
     struct ring_generation g = {.number = h->generation + 1,
                                 .sealed_ms = now_ms,
                                 .samples = want,
-                                .cuts = xcalloc(count + 1, sizeof *g.cuts)};
+                                .cuts = xcalloc(room + 1, sizeof *g.cuts)};
     ring_head_copy(h, next);
     ring_cut_take(have, count, want, take);
     for (size_t i = 0; i < count; i++) {
-        if (take[i] == 0)
-            continue;
-        struct ring_cut *c = &g.cuts[g.count++];
-        *c = (struct ring_cut){.from = have[i].from, .to = have[i].from + take[i]};
-        snprintf(c->lane, sizeof c->lane, "%s", have[i].lane);
-        set_taken(next, c->lane, c->to);
+        if (take[i] > 0)
+            set_taken(next, have[i].lane, cut_lane(&have[i], take[i], &g));
     }
     drop_oldest(next, keep);
     next->generations =
@@ -355,6 +419,21 @@ void ring_head_clear(const struct ring_head *h, const struct ring_have *have, si
     drop_oldest(next, 0);
     for (size_t i = 0; i < count; i++)
         set_taken(next, have[i].lane, have[i].to);
+}
+
+void ring_head_drop(struct ring_head *next, const struct ring_have *have, uint64_t to)
+{
+    struct ring_have dropped = *have;
+    dropped.to = to < have->to ? to : have->to;
+    while (dropped.holes_count > 0 && dropped.holes[dropped.holes_count - 1].to > dropped.to) {
+        struct ring_range *last = &dropped.holes[dropped.holes_count - 1];
+        if (last->from < dropped.to)
+            last->to = dropped.to;
+        else
+            dropped.holes_count--;
+    }
+    next->dropped_total += ring_have_samples(&dropped);
+    set_taken(next, have->lane, dropped.to);
 }
 
 void ring_head_forget(struct ring_head *h, const char *lane)

@@ -2,12 +2,14 @@
  * It is one object of the bucket, RING_HEAD_OBJECT, as JSON.  Pure.
  *
  *   {"format": 1, "generation": 42, "sealed_ms": …, "samples_total": 4200,
+ *    "dropped_total": 17, "paused": true,                           absent: 0, false
  *    "lanes": [{"lane": "t1.5f0c…", "taken": 925}, …],
  *    "generations": [{"generation": 41, "sealed_ms": …, "cuts": [{"lane", "from", "to"}, …]}, …]}
  *
  * A lane is named by its target and a number.  `taken` is its first ordinal that no generation has
- * had.  A generation is one range of each of some lanes; its index i is the i-th sample of these
- * ranges, in their order.  The last generation is the one to read.  After "clear" there is none. */
+ * had.  A generation is ranges of some lanes, several of one that has holes; its index i is the
+ * i-th sample of these ranges, in their order.  The last generation is the one to read.  After
+ * "clear" there is none. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,8 +27,13 @@ enum {
     RING_HEAD_BYTES_MAX = 8 << 20,
     RING_KEEP_MAX = 16, /* generations beside the current one */
     RING_LANES_MAX = 10000,
+    RING_CUTS_MAX = 20000, /* of a generation */
+    RING_HOLES_MAX = 16,   /* of a lane that a keeper knows at once */
 };
 
+struct ring_range {
+    uint64_t from, to;
+};
 struct ring_cut {
     char lane[RING_LANE_MAX];
     uint64_t from, to;
@@ -41,8 +48,9 @@ struct ring_taken {
     uint64_t taken;
 };
 struct ring_head {
-    uint64_t generation; /* number of the last one; 0: there was none */
-    uint64_t samples_total;
+    uint64_t generation;                   /* number of the last one; 0: there was none */
+    uint64_t samples_total, dropped_total; /* that were in generations; that came into none */
+    bool is_paused;                        /* full generations wait */
     size_t lanes_count, generations_count;
     struct ring_taken *lanes;            /* sorted by name */
     struct ring_generation *generations; /* ascending */
@@ -62,9 +70,15 @@ bool ring_generation_find(const struct ring_generation *g, uint64_t index, const
                           uint64_t *ordinal);
 /* A lane's taken ordinal; false: the head does not have the lane. */
 bool ring_head_taken(const struct ring_head *h, const char *lane, uint64_t *taken);
+/* The generation that has the ordinal, and how many from it on: false: none that is kept. */
+bool ring_head_has(const struct ring_head *h, const char *lane, uint64_t ordinal,
+                   uint64_t *generation, uint64_t *count);
 /* The first ordinal of the lane that a kept generation has, or else what is taken: no reader of a
  * kept generation needs those before. */
 uint64_t ring_head_release(const struct ring_head *h, const char *lane);
+/* Where the last cut of the lane ends; else what is taken.  Ordinals from there to `taken` are of
+ * no kept generation: they were dropped. */
+uint64_t ring_head_sealed(const struct ring_head *h, const char *lane);
 /* The target of a lane: its name up to the last dot. */
 bool ring_lane_node(const char *lane, char node[static RING_LANE_MAX]);
 
@@ -72,13 +86,18 @@ bool ring_lane_node(const char *lane, char node[static RING_LANE_MAX]);
 struct ring_have {
     char lane[RING_LANE_MAX];
     uint64_t from, to; /* samples that no generation has */
+    size_t holes_count;
+    struct ring_range holes[RING_HOLES_MAX]; /* of these, what cannot be read; ascending */
 };
+uint64_t ring_have_samples(const struct ring_have *have); /* without holes */
 /* How many samples of each lane make a generation of exactly `want`: in proportion to what the lane
- * has, by the largest remainder.  want is at most the sum; take[i] at most to - from. */
+ * has, by the largest remainder.  want is at most the sum; take[i] at most ring_have_samples(). */
 void ring_cut_take(const struct ring_have *have, size_t count, uint64_t want, uint64_t *take);
 /* `next` becomes `h` with another generation of `want` samples; of the older ones `keep` stay. */
 void ring_head_seal(const struct ring_head *h, const struct ring_have *have, size_t count,
                     uint64_t want, unsigned keep, uint64_t now_ms, struct ring_head *next);
+/* The lane's samples before `to` come into no generation. */
+void ring_head_drop(struct ring_head *next, const struct ring_have *have, uint64_t to);
 /* `next` becomes `h` without generations, and all of `have` is taken. */
 void ring_head_clear(const struct ring_head *h, const struct ring_have *have, size_t count,
                      struct ring_head *next);

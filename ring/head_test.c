@@ -94,6 +94,36 @@ static void test_a_cut_is_exact(void **state)
     }
 }
 
+static void test_a_cut_goes_around_holes(void **state)
+{
+    (void)state;
+    const struct ring_have holey = {.lane = "t1.a",
+                                    .from = 10,
+                                    .to = 30,
+                                    .holes_count = 3,
+                                    .holes = {{10, 12}, {15, 16}, {20, 25}}};
+    const struct ring_head none = {.generation = 0};
+    _cleanup_ring_head_ struct ring_head h, again;
+    _cleanup_buf_ struct buf text = BUF_INIT;
+    uint64_t taken, number, count;
+    assert_int_equal(ring_have_samples(&holey), 12);
+    ring_head_seal(&none, &holey, 1, 9, 1, 1, &h); /* 12-14, 16-19, 25-26 */
+    assert_int_equal(h.generations[0].count, 3);
+    assert_int_equal(h.generations[0].cuts[0].from, 12);
+    assert_int_equal(h.generations[0].cuts[1].to, 20);
+    assert_int_equal(h.generations[0].cuts[2].to, 27);
+    assert_true(ring_head_taken(&h, "t1.a", &taken));
+    assert_int_equal(taken, 27);
+    assert_int_equal(ring_head_release(&h, "t1.a"), 12);
+    assert_true(ring_head_has(&h, "t1.a", 17, &number, &count));
+    assert_int_equal(count, 3);
+    assert_false(ring_head_has(&h, "t1.a", 15, &number, &count));
+    assert_false(ring_head_has(&h, "t1.b", 17, &number, &count));
+    ring_head_print(&h, &text);
+    assert_int_equal(ring_head_parse(text.data, text.len, &again, NULL), 0);
+    assert_int_equal(again.generations[0].samples, 9);
+}
+
 static void test_what_is_no_head(void **state)
 {
     (void)state;
@@ -140,7 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_only_so_many_are_kept),
         cmocka_unit_test(test_a_cut_is_exact), cmocka_unit_test(test_what_is_no_head),
-        cmocka_unit_test(test_nodes_of_lanes),
+        cmocka_unit_test(test_nodes_of_lanes), cmocka_unit_test(test_a_cut_goes_around_holes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

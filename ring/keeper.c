@@ -59,7 +59,7 @@ const struct ring_head *ring_keeper_head(const struct ring_keeper *k)
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
-static struct lane *find(struct ring_keeper *k, const char *name)
+static struct lane *find(const struct ring_keeper *k, const char *name)
 {
     for (size_t i = 0; i < k->count; i++) {
         if (strcmp(k->lanes[i].report.lane, name) == 0)
@@ -117,6 +117,18 @@ static bool counts(const struct ring_rules *r, const struct lane *l, uint64_t no
     return !l->is_away && now_ms - l->seen_ms <= r->fresh_ms;
 }
 
+/* Of the report's holes, what is within h. */
+static void add_holes(const struct ring_report *r, struct ring_have *h)
+{
+    for (size_t i = 0; i < r->holes_count; i++) {
+        const struct ring_range *hole = &r->holes[i];
+        const uint64_t from = hole->from > h->from ? hole->from : h->from;
+        const uint64_t to = hole->to < h->to ? hole->to : h->to;
+        if (from < to)
+            h->holes[h->holes_count++] = (struct ring_range){.from = from, .to = to};
+    }
+}
+
 /* What the lanes have that no generation has; the number of samples. */
 static uint64_t have_of(const struct ring_keeper *k, const struct ring_rules *r, bool all,
                         uint64_t now_ms, struct ring_have *out, size_t *count)
@@ -128,10 +140,12 @@ static uint64_t have_of(const struct ring_keeper *k, const struct ring_rules *r,
         const uint64_t from = taken_of(k, l);
         if (l->report.count <= from || !(all || counts(r, l, now_ms)))
             continue;
-        struct ring_have *h = &out[(*count)++];
+        struct ring_have *h = &out[*count];
         *h = (struct ring_have){.from = from, .to = l->report.count};
         snprintf(h->lane, sizeof h->lane, "%s", l->report.lane);
-        sum += h->to - h->from;
+        add_holes(&l->report, h);
+        sum += ring_have_samples(h);
+        *count += ring_have_samples(h) > 0;
     }
     return sum;
 }
@@ -166,21 +180,54 @@ static void forget_drained(const struct ring_keeper *k, uint64_t now_ms, struct 
     }
 }
 
+/* What the lanes have no room for; false: they have room. */
+static bool drop(const struct ring_keeper *k, const struct ring_rules *r, uint64_t now_ms,
+                 const struct ring_have *have, size_t count, struct ring_head *next)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        const struct lane *l = find(k, have[i].lane);
+        if (l->report.drop_to <= have[i].from || !counts(r, l, now_ms))
+            continue;
+        if (!any)
+            ring_head_copy(&k->head, next);
+        any = true;
+        ring_head_drop(next, &have[i], l->report.drop_to);
+    }
+    return any;
+}
+
+static bool set_pause(const struct ring_keeper *k, bool is_paused, struct ring_head *next)
+{
+    ring_head_copy(&k->head, next);
+    next->is_paused = is_paused;
+    return true;
+}
+
+static bool seals(const struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
+                  uint64_t sum)
+{
+    return wish == RING_SWAP ? sum > 0 : sum >= r->cap && !k->head.is_paused;
+}
+
 bool ring_keeper_plan(struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
                       uint64_t now_ms, uint64_t wall_ms, struct ring_head *next)
 {
     size_t count;
     _cleanup_free_ struct ring_have *have = xcalloc(k->count + 1, sizeof *have);
     const uint64_t sum = have_of(k, r, wish == RING_CLEAR, now_ms, have, &count);
-    if (wish == RING_CLEAR) {
+    bool is_next = true;
+    if (wish == RING_PAUSE || wish == RING_RESUME)
+        is_next = set_pause(k, wish == RING_PAUSE, next);
+    else if (wish == RING_CLEAR)
         ring_head_clear(&k->head, have, count, next);
-    } else if (sum >= r->cap || (wish == RING_SWAP && sum > 0)) {
+    else if (seals(k, r, wish, sum))
         ring_head_seal(&k->head, have, count, sum < r->cap ? sum : r->cap, r->keep, wall_ms, next);
-    } else {
-        return false;
-    }
-    forget_drained(k, now_ms, next);
-    return true;
+    else
+        is_next = wish == RING_WHEN_FULL && drop(k, r, now_ms, have, count, next);
+    if (is_next)
+        forget_drained(k, now_ms, next);
+    return is_next;
 }
 
 /* Lanes that are gone, and that the head does not have. */
@@ -205,12 +252,14 @@ void ring_keeper_stored(struct ring_keeper *k, struct ring_head *next)
 
 struct ring_answer ring_keeper_answer(const struct ring_keeper *k, const struct ring_report *r)
 {
-    uint64_t taken;
+    uint64_t taken = 0;
     if (!k->is_loaded)
         return (struct ring_answer){.release = 0};
+    const bool is_known = ring_head_taken(&k->head, r->lane, &taken);
     return (struct ring_answer){.release = ring_head_release(&k->head, r->lane),
-                                .forget =
-                                    r->drained && !ring_head_taken(&k->head, r->lane, &taken)};
+                                .sealed = ring_head_sealed(&k->head, r->lane),
+                                .taken = taken,
+                                .forget = r->drained && !is_known};
 }
 
 size_t ring_keeper_lanes(const struct ring_keeper *k)

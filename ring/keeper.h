@@ -35,6 +35,9 @@ struct ring_report {
     uint64_t first, count; /* ordinals [first, count) are in its files, and acknowledged */
     bool closed;           /* nothing is appended any more */
     bool drained;          /* closed, and it has no files */
+    uint64_t drop_to;      /* it has no room: samples before may be dropped; 0: it has */
+    size_t holes_count;
+    struct ring_range holes[RING_HOLES_MAX]; /* of these, what is damaged; ascending */
 };
 
 struct ring_rules {
@@ -59,8 +62,11 @@ void ring_keeper_report(struct ring_keeper *k, const char *node, const struct ri
 uint64_t ring_keeper_fill(const struct ring_keeper *k, const struct ring_rules *r, uint64_t now_ms);
 
 enum ring_wish {
-    RING_WHEN_FULL, /* a generation of exactly cap samples */
+    RING_WHEN_FULL, /* a generation of exactly cap samples, unless the ring is paused; else what
+                     * lanes have no room for is dropped, if their reports ask for it */
     RING_SWAP,      /* also of fewer, but not of none; not of more than cap */
+    RING_PAUSE,     /* only RING_SWAP makes generations … */
+    RING_RESUME,    /* … until then */
     RING_CLEAR,     /* everything goes, also what the last reports of away targets have */
 };
 /* False: nothing is to be stored.  Loaded. */
@@ -71,7 +77,9 @@ void ring_keeper_stored(struct ring_keeper *k, struct ring_head *next);
 
 struct ring_answer {
     uint64_t release; /* no kept generation needs the ordinals before */
-    bool forget;      /* the lane was drained, and the head does not have it */
+    uint64_t sealed,
+        taken;   /* these of no kept generation, and no later one, too: [sealed, taken) */
+    bool forget; /* the lane was drained, and the head does not have it */
 };
 /* By the head that is stored; not loaded: nothing is released. */
 struct ring_answer ring_keeper_answer(const struct ring_keeper *k, const struct ring_report *r);

@@ -1,11 +1,14 @@
 /* Keepers, lanes and a head, under messages that are late or lost, targets that restart or are
- * away, and keepers that are deposed in the middle of a swap.  Asserted at every step:
+ * away, damage that a restart finds, and keepers that are deposed in the middle of a swap.
+ * Asserted at every step:
  *
  *   - a generation has exactly cap samples, and begins in each lane where the last one ended
- *   - it has only acknowledged samples
+ *   - it has only acknowledged samples; what it passes over is damaged
  *   - nothing is released that a reader of a kept generation needs
+ *   - what is dropped was asked for by its lane, and is in no generation
+ *   - a paused ring has no new generation
  *
- * In the end every acknowledged sample has been in one generation. */
+ * In the end every acknowledged sample has been in one generation, was dropped, or is damaged. */
 #include "ring/keeper.h"
 
 #include <setjmp.h>
@@ -24,7 +27,10 @@ struct sim_lane {
     char name[RING_LANE_MAX];
     int node;
     uint64_t first, count, sealed, released;
+    uint64_t drop_to; /* the greatest that it has asked for */
     bool closed, removed;
+    size_t holes_count;
+    struct ring_range holes[RING_HOLES_MAX];
 };
 
 struct sim_message { /* a report on its way, or a head */
@@ -48,8 +54,8 @@ struct sim {
     size_t lanes_count, messages_count;
     struct sim_lane lanes[LANES];
     struct sim_message messages[MESSAGES];
-    uint64_t swaps, acknowledged;
-    bool is_partial_ok;
+    uint64_t swaps, acknowledged, passed, dropped;
+    bool is_partial_ok, is_settling, drops;
 };
 
 static bool chance(struct sim *s, uint64_t one_in)
@@ -69,12 +75,37 @@ static struct sim_lane *lane_of(struct sim *s, const char *name)
 
 /* --- the store -------------------------------------------------------------------------------- */
 
+static uint64_t holes_within(const struct sim_lane *l, uint64_t from, uint64_t to)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < l->holes_count; i++) {
+        const uint64_t a = l->holes[i].from > from ? l->holes[i].from : from;
+        const uint64_t b = l->holes[i].to < to ? l->holes[i].to : to;
+        sum += a < b ? b - a : 0;
+    }
+    return sum;
+}
+
+/* What is in no generation, and could be. */
+static uint64_t left(const struct sim *s)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->lanes_count; i++) {
+        const struct sim_lane *l = &s->lanes[i];
+        sum += l->count - l->sealed - holes_within(l, l->sealed, l->count);
+    }
+    return sum;
+}
+
 static void check_generation(struct sim *s, const struct ring_generation *g)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < g->count; i++) {
         struct sim_lane *l = lane_of(s, g->cuts[i].lane);
-        assert_int_equal(g->cuts[i].from, l->sealed);
+        const uint64_t passed = g->cuts[i].from - l->sealed;
+        assert_true(g->cuts[i].from >= l->sealed);
+        assert_int_equal(holes_within(l, l->sealed, g->cuts[i].from), passed);
+        s->passed += passed;
         assert_true(g->cuts[i].to <= l->count);
         l->sealed = g->cuts[i].to;
         sum += g->cuts[i].to - g->cuts[i].from;
@@ -82,18 +113,41 @@ static void check_generation(struct sim *s, const struct ring_generation *g)
     assert_true(sum == s->rules.cap || (s->is_partial_ok && sum < s->rules.cap));
 }
 
+/* What is dropped was asked for by its lane, and in no generation. */
+static void check_dropped(struct sim *s, const struct ring_head *next)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < next->lanes_count; i++) {
+        struct sim_lane *l = lane_of(s, next->lanes[i].lane);
+        const uint64_t taken = next->lanes[i].taken;
+        if (taken <= l->sealed)
+            continue;
+        assert_true(s->drops);
+        assert_true(taken <= l->drop_to);
+        const uint64_t passed = holes_within(l, l->sealed, taken);
+        sum += taken - l->sealed - passed;
+        s->passed += passed;
+        l->sealed = taken;
+    }
+    s->dropped += sum;
+}
+
 /* A conditional PUT. */
 static bool put(struct sim *s, uint64_t version, const struct ring_head *next)
 {
     if (version != s->version)
         return false;
-    assert_int_equal(next->generation, s->head.generation + 1);
     assert_true(next->generations_count <= s->rules.keep + 1);
-    check_generation(s, &next->generations[next->generations_count - 1]);
+    if (next->generation == s->head.generation) {
+        check_dropped(s, next);
+    } else {
+        assert_int_equal(next->generation, s->head.generation + 1);
+        check_generation(s, &next->generations[next->generations_count - 1]);
+        s->swaps++;
+    }
     ring_head_done(&s->head);
     ring_head_copy(next, &s->head);
     s->version++;
-    s->swaps++;
     return true;
 }
 
@@ -123,10 +177,25 @@ static void push(struct sim *s, int node)
     s->acknowledged += count;
 }
 
+/* A start finds the damage; it does not count what is damaged at the end. */
+static void damage(struct sim *s, struct sim_lane *l)
+{
+    const uint64_t least = l->holes_count > 0 ? l->holes[l->holes_count - 1].to : l->first;
+    if (l->count <= least || l->holes_count == RING_HOLES_MAX || !chance(s, 3))
+        return;
+    const uint64_t from = least + rng_below(&s->rng, l->count - least);
+    const uint64_t to = from + 1 + rng_below(&s->rng, 5);
+    if (to < l->count)
+        l->holes[l->holes_count++] = (struct ring_range){.from = from, .to = to};
+}
+
 static void restart(struct sim *s, int node)
 {
-    for (size_t i = 0; i < s->lanes_count; i++)
+    for (size_t i = 0; i < s->lanes_count; i++) {
+        if (s->lanes[i].node == node)
+            damage(s, &s->lanes[i]);
         s->lanes[i].closed = s->lanes[i].closed || s->lanes[i].node == node;
+    }
     ring_keeper_free(s->keepers[node]);
     s->keepers[node] = ring_keeper_new();
 }
@@ -134,6 +203,14 @@ static void restart(struct sim *s, int node)
 static void apply(struct sim *s, struct sim_lane *l, const struct ring_answer *a)
 {
     assert_true(a->release <= ring_head_release(&s->head, l->name) || a->release <= l->first);
+    for (size_t i = 0; i < s->head.generations_count;
+         i++) { /* nothing of [sealed, taken) is kept */
+        const struct ring_generation *g = &s->head.generations[i];
+        for (size_t j = 0; j < g->count; j++)
+            assert_true(strcmp(g->cuts[j].lane, l->name) != 0 || g->cuts[j].to <= a->sealed ||
+                        g->cuts[j].from >= a->taken);
+    }
+    assert_true(a->taken <= l->sealed);
     if (a->release > l->released)
         l->released = a->release;
     if (l->closed && l->released >= l->count)
@@ -156,7 +233,7 @@ static void send_report(struct sim *s, int node)
                                                                    : rng_below(&s->rng, 20)),
                               .reports = calloc(s->lanes_count + 1, sizeof *m->reports)};
     for (size_t i = 0; i < s->lanes_count; i++) {
-        const struct sim_lane *l = &s->lanes[i];
+        struct sim_lane *l = &s->lanes[i];
         if (l->node != node || l->removed)
             continue;
         struct ring_report *r = &m->reports[m->count++];
@@ -164,7 +241,15 @@ static void send_report(struct sim *s, int node)
                                   .count = l->count,
                                   .closed = l->closed,
                                   .drained = l->closed && l->first == l->count};
+        if (s->drops && !s->is_settling && chance(s, 20)) {
+            r->drop_to = l->sealed + rng_below(&s->rng, l->count - l->sealed + 1);
+            l->drop_to = r->drop_to > l->drop_to ? r->drop_to : l->drop_to;
+        }
         snprintf(r->lane, sizeof r->lane, "%s", l->name);
+        for (size_t j = 0; j < l->holes_count; j++) {
+            if (l->holes[j].to > l->released)
+                r->holes[r->holes_count++] = l->holes[j];
+        }
     }
 }
 
@@ -198,6 +283,8 @@ static void keep(struct sim *s, int node, enum ring_wish wish)
     }
     if (!ring_keeper_plan(k, &s->rules, wish, s->now_ms, 1, &next))
         return;
+    assert_false(wish == RING_WHEN_FULL && next.generation > ring_keeper_head(k)->generation &&
+                 ring_keeper_head(k)->is_paused);
     if (chance(s, 6) && s->messages_count < MESSAGES) { /* nobody knows what becomes of it */
         s->messages[s->messages_count++] =
             (struct sim_message){.is_put = true,
@@ -247,7 +334,10 @@ static void step(struct sim *s)
         restart(s, node);
     if (chance(s, 30))
         s->up[node] = !s->up[node];
-    keep(s, chance(s, 5) ? node : s->leader, RING_WHEN_FULL);
+    keep(s, chance(s, 5) ? node : s->leader,
+         !chance(s, 50) ? RING_WHEN_FULL
+         : chance(s, 4) ? RING_PAUSE
+                        : RING_RESUME);
 }
 
 /* All is well again: what was acknowledged comes into generations, to the last sample. */
@@ -255,16 +345,20 @@ static void settle(struct sim *s)
 {
     for (int i = 0; i < NODES; i++)
         s->up[i] = true;
-    for (int round = 0; round < 2000 && s->head.samples_total < s->acknowledged; round++) {
+    s->is_settling = true;
+    for (int round = 0; round < 2000 && left(s) > 0; round++) {
         s->now_ms += 200;
         deliver(s);
         for (int i = 0; i < NODES; i++)
             send_report(s, i);
         s->is_partial_ok = round > 1000;
+        if (s->head.is_paused)
+            keep(s, s->leader, RING_RESUME);
         for (int i = 0; i < 20; i++)
             keep(s, s->leader, s->is_partial_ok ? RING_SWAP : RING_WHEN_FULL);
     }
-    assert_int_equal(s->head.samples_total, s->acknowledged);
+    assert_true(s->head.dropped_total >= s->dropped); /* a late report does not know of damage */
+    assert_int_equal(s->head.samples_total + s->passed + s->dropped, s->acknowledged);
     for (size_t i = 0; i < s->lanes_count; i++)
         assert_int_equal(s->lanes[i].sealed, s->lanes[i].count);
 }
@@ -277,6 +371,7 @@ static uint64_t run(uint64_t seed)
     rng_seed(&s->rng, seed);
     s->rules.cap = 1 + rng_below(&s->rng, 30);
     s->rules.keep = (unsigned)rng_below(&s->rng, 3);
+    s->drops = chance(s, 2);
     for (int i = 0; i < NODES; i++) {
         s->up[i] = true;
         s->keepers[i] = ring_keeper_new();

@@ -2,7 +2,18 @@
  *
  * A segment is a file of frames (frame.h), one behind the other; its name is the ordinal of the
  * first, as 16 hexadecimal digits, and ".seg".  A push is appended by one write, and its last frame
- * has FRAME_ENDS.  After a crash the segment counts up to the end of its last whole push. */
+ * has FRAME_ENDS.
+ *
+ * Bytes that are no frame may be a push that a crash has cut, or damage.  It is damage if a whole
+ * push follows in the segment, or another segment does: a push is written when the one before it
+ * was, and a segment begins when the one before it is on the disk.  Damage takes the samples whose
+ * bytes it has; the others count.  A push that was cut does not count at all.  The first 64 bytes
+ * of a sample say whether its push ends with it: where they are damaged, the next push is not known
+ * to be whole, and counts only if another one follows.
+ *
+ *   | push | push, damaged | push | push | a rest without a whole push |
+ *   '------ counts, but for the damaged samples ------' *end
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -20,14 +31,16 @@ bool segment_name_parse(const char *name, uint64_t *first);
 struct segment_scan {
     /* Exactly len bytes at `offset`, which are within `size`. */
     int (*read)(void *ctx, void *out, size_t len, uint64_t offset, struct error *err);
-    /* A whole push has these frames: called for each, in order. */
-    void (*frame)(void *ctx, const struct frame *f, uint64_t offset);
+    /* Each frame that counts, in order.  Ordinals that are passed over are of damaged samples.
+     * is_of_whole: no sample of its push is damaged. */
+    void (*frame)(void *ctx, const struct frame *f, uint64_t offset, bool is_of_whole);
     void *ctx;
     uint64_t size;
-    uint64_t first; /* ordinal of the first frame */
-    bool payloads;  /* compare their checksums, too */
+    uint64_t first;   /* ordinal of the first frame */
+    bool payloads;    /* compare their checksums, too */
+    bool is_followed; /* by another segment: nothing of it was cut */
 };
 
-/* *end: the bytes that count.  What follows them is the rest of a push that a crash has cut, or
- * damage.  An error is one of reading. */
+/* *end: where the last whole push ends.  What follows is the rest of a push that a crash has cut,
+ * or damage.  An error is one of reading. */
 int segment_scan(const struct segment_scan *scan, uint64_t *end, struct error *err);

@@ -449,6 +449,12 @@ static bool puts_members(struct http_request *req)
             http_query(req, "archpath") != NULL);
 }
 
+/* The target replies when something has happened. */
+static bool waits(struct http_request *req)
+{
+    return http_query(req, "wait") != NULL;
+}
+
 static bool body_is_over(void *arg)
 {
     const struct relay *r = arg;
@@ -461,7 +467,7 @@ void relay_start(struct proxy *p, struct http_request *req, const char *url)
     if (r == NULL)
         return;
     r->follows = true;
-    if (puts_members(req)) {
+    if (puts_members(req) || waits(req)) {
         r->call.stall_timeout_ms = HTTP_NO_STALL_TIMEOUT;
         http_be_patient(req, body_is_over, r);
     }

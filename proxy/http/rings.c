@@ -49,16 +49,13 @@ static int lane_where(const struct http_request *req, const struct cluster_state
 {
     const char *lane = http_query(req, "lane");
     char node[RING_LANE_MAX];
-    (void)b;
     if (lane == NULL || !ring_lane_node(lane, node))
         return error_set(
             err, E_INVALID,
             "parameter 'lane' is missing, or is no lane: the head of the ring has them");
     *out = smap_node(&s->smap, node);
     if (*out == NULL || (*out)->role != NODE_TARGET)
-        return error_set(err, E_GENERATION_GONE,
-                         "target '%s' of lane '%s' is not in the cluster: read the head again",
-                         node, lane);
+        return keeper_where(req, s, b, out, err); /* it says what is lost */
     return (*out)->state != NODE_UNREACHABLE
                ? 0
                : error_set(err, E_NODE_UNREACHABLE, "target '%s' of lane '%s' is unreachable", node,
@@ -155,9 +152,13 @@ const struct http_route ring_routes[] = {
      .signs = RING_SIGNS("POST"),
      .begin = push_begin,
      .summary = "`/samples`: appends samples to a ring.",
-     .query = HTTP_PARAMETERS(
-         {"producer", "name of the maker"},
-         {"sequence", "number of its push: a repeated one gets the same answer"}, REDIRECT),
+     .query =
+         HTTP_PARAMETERS({"producer", "name of the maker"},
+                         {"sequence", "number of its push: a repeated one gets the same answer"},
+                         {"wait", "so long at most for room, as 30s; then 429"},
+                         {"policy", "of a push into a full ring: block, or drop the oldest samples "
+                                    "that are in no generation"},
+                         REDIRECT),
      .body = "frames (docs/design/ring.md), one behind the other",
      .reply = "307 to the target; its reply is 201 `{\"lane\", \"first\", \"count\"}`",
      .errors = RING_ERRORS " bad_sample checksum_mismatch ring_full too_large no_space overloaded"},
@@ -170,12 +171,15 @@ const struct http_route ring_routes[] = {
      .begin = get_begin,
      .summary = "`/samples`: samples of a lane; `/status`: the ring, as its keeper knows it.",
      .query = HTTP_PARAMETERS({"lane", "of the head"}, {"from", "ordinal of the first sample"},
-                              {"count", "at most so many (default 1)"}, REDIRECT),
+                              {"count", "at most so many (default 1)"},
+                              {"after", "of a status: wait for a generation beyond this one"},
+                              {"wait", "so long at most, as 30s; the reply then has no such one"},
+                              REDIRECT),
      .body = "",
      .reply = "307 to the target; its reply is 200 with frames, of as many samples as header "
               "`Dfc-Ring-Count` says; or `{\"ring\", \"keeper\", \"cap\", \"keep\", \"fill\", "
               "\"lanes\", \"head\"}`",
-     .errors = RING_ERRORS " generation_gone mountpath_disabled"},
+     .errors = RING_ERRORS " generation_gone mountpath_disabled overloaded"},
     {.name = "ring_swap",
      .method = HTTP_PUT,
      .pattern = RING_PATTERN,
@@ -184,7 +188,8 @@ const struct http_route ring_routes[] = {
      .right = RIGHT_WRITE,
      .signs = RING_SIGNS("PUT"),
      .begin = keeper_begin,
-     .summary = "`/generation`: the samples that are in no generation become one, at most cap.",
+     .summary = "`/generation`: the samples that are in no generation become one, at most cap; "
+                "`/pause`: full ones wait, until `/resume`.",
      .query = HTTP_PARAMETERS(REDIRECT),
      .body = "",
      .reply = "307 to the keeper; its reply is `{\"generation\": number}`",

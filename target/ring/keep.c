@@ -144,29 +144,62 @@ static int seal(struct ring *r, const struct where *w, enum ring_wish wish, bool
         return 0;
     int code = put_head(r, w, &next, err);
     pthread_mutex_lock(&r->keep);
+    const bool swaps = next.generation > ring_keeper_head(r->keeper)->generation;
     if (code == 0)
         ring_keeper_stored(r->keeper, &next);
     else
         ring_keeper_unload(r->keeper); /* it may be stored */
     pthread_mutex_unlock(&r->keep);
-    if (code == 0)
+    if (code == 0 && swaps)
         metric_add(metric_get(M_ring_swaps_total, NULL), 1);
-    else
+    if (code != 0)
         ring_head_done(&next);
     return code;
 }
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
+static json_t *holes_to_json(const struct ring_report *l)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < l->holes_count; i++)
+        json_array_append_new(
+            list, json_pack("[I, I]", (json_int_t)l->holes[i].from, (json_int_t)l->holes[i].to));
+    return list;
+}
+
+static int holes_of_json(json_t *item, struct ring_report *out, struct error *err)
+{
+    json_t *list = NULL;
+    uint64_t at = out->first;
+    int code = json_get_array(item, "lanes", "holes", &list, err);
+    if (code == 0 && json_array_size(list) > RING_HOLES_MAX)
+        code = error_set(err, E_INVALID, "lanes.holes has more than %d items", RING_HOLES_MAX);
+    for (size_t i = 0; i < json_array_size(list) && code == 0; i++) {
+        const json_t *hole = json_array_get(list, i);
+        struct ring_range *h = &out->holes[out->holes_count++];
+        h->from = (uint64_t)json_integer_value(json_array_get(hole, 0));
+        h->to = (uint64_t)json_integer_value(json_array_get(hole, 1));
+        if (h->from < at || h->from >= h->to || h->to > INT64_MAX)
+            code = error_set(err, E_INVALID, "lanes.holes: %zu is no range behind the others", i);
+        at = h->to;
+    }
+    return code;
+}
+
 static json_t *reports_to_json(const char *node, const struct ring_report *reports, size_t count)
 {
     json_t *lanes = json_array();
     for (size_t i = 0; i < count; i++) {
         const struct ring_report *l = &reports[i];
-        json_array_append_new(lanes,
-                              json_pack("{s:s, s:I, s:I, s:b, s:b}", "lane", l->lane, "first",
-                                        (json_int_t)l->first, "count", (json_int_t)l->count,
-                                        "closed", (int)l->closed, "drained", (int)l->drained));
+        json_t *item = json_pack("{s:s, s:I, s:I, s:b, s:b}", "lane", l->lane, "first",
+                                 (json_int_t)l->first, "count", (json_int_t)l->count, "closed",
+                                 (int)l->closed, "drained", (int)l->drained);
+        if (l->drop_to > 0)
+            json_object_set_new(item, "drop_to", json_integer((json_int_t)l->drop_to));
+        if (l->holes_count > 0)
+            json_object_set_new(item, "holes", holes_to_json(l));
+        json_array_append_new(lanes, item);
     }
     return json_pack("{s:s, s:o}", "node", node, "lanes", lanes);
 }
@@ -187,6 +220,10 @@ static int report_of_json(json_t *item, struct ring_report *out, struct error *e
         code = json_get_bool(item, "lanes", "closed", &out->closed, err);
     if (code == 0)
         code = json_get_bool(item, "lanes", "drained", &out->drained, err);
+    if (code == 0)
+        code = json_get_u64(item, "lanes", "drop_to", &out->drop_to, err);
+    if (code == 0)
+        code = holes_of_json(item, out, err);
     if (code == 0)
         snprintf(out->lane, sizeof out->lane, "%s", lane);
     return code;
@@ -219,9 +256,10 @@ int ring_take_counts(struct ring *r, json_t *doc, json_t **answer, struct error 
     pthread_mutex_unlock(&r->keep);
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
-        json_array_append_new(list,
-                              json_pack("{s:I, s:b}", "release", (json_int_t)answers[i].release,
-                                        "forget", (int)answers[i].forget));
+        json_array_append_new(
+            list, json_pack("{s:I, s:I, s:I, s:b}", "release", (json_int_t)answers[i].release,
+                            "sealed", (json_int_t)answers[i].sealed, "taken",
+                            (json_int_t)answers[i].taken, "forget", (int)answers[i].forget));
     *answer = json_pack("{s:o}", "lanes", list);
     return 0;
 }
@@ -235,6 +273,10 @@ static int take_answers(json_t *doc, size_t count, struct ring_answer *out, stru
     for (size_t i = 0; i < count && code == 0; i++) {
         json_t *item = json_array_get(lanes, i);
         code = json_need_u64(item, "lanes", "release", &out[i].release, err);
+        if (code == 0)
+            code = json_get_u64(item, "lanes", "sealed", &out[i].sealed, err);
+        if (code == 0)
+            code = json_get_u64(item, "lanes", "taken", &out[i].taken, err);
         if (code == 0)
             code = json_get_bool(item, "lanes", "forget", &out[i].forget, err);
     }
@@ -289,6 +331,13 @@ static int report_here(struct ring *r, struct where *w, enum ring_wish wish,
     return code;
 }
 
+static void note_keeper(struct ring *r, bool is_here)
+{
+    pthread_mutex_lock(&r->keep);
+    r->is_elsewhere = !is_here;
+    pthread_mutex_unlock(&r->keep);
+}
+
 /* *more: another step may find something to do. */
 static int step(struct ring *r, enum ring_wish wish, bool *more, struct error *err)
 {
@@ -298,6 +347,7 @@ static int step(struct ring *r, enum ring_wish wish, bool *more, struct error *e
     size_t count = 0;
     *more = false;
     int code = find_keeper(r, &w, err);
+    note_keeper(r, code == 0 && is_keeper(r, &w));
     if (code == 0)
         code = ring_reports(r, &reports, &count, err);
     if (code != 0)
@@ -315,7 +365,7 @@ static int step(struct ring *r, enum ring_wish wish, bool *more, struct error *e
     }
     if (code == 0)
         ring_apply(r, reports, answers, count);
-    *more = w.more;
+    *more = w.more || ring_is_pressed(r);
     return code;
 }
 
@@ -342,6 +392,60 @@ int ring_wish(struct ring *r, enum ring_wish wish, uint64_t *generation, struct 
     pthread_mutex_unlock(&r->keep);
     pthread_mutex_unlock(&r->step);
     return code;
+}
+
+/* A copy of the head that is stored, or of the one that the keeper has loaded. */
+static int read_head(struct ring *r, struct ring_head *out, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *state = state_current(r->target->state);
+    struct where w = {.state = state};
+    struct http_result result = {.status = 0};
+    *out = (struct ring_head){.generation = 0};
+    pthread_mutex_lock(&r->keep);
+    const bool is_here = !r->is_elsewhere && ring_keeper_is_loaded(r->keeper);
+    if (is_here)
+        ring_head_copy(ring_keeper_head(r->keeper), out);
+    pthread_mutex_unlock(&r->keep);
+    if (is_here)
+        return 0;
+    int code = find_keeper(r, &w, err);
+    if (code == 0)
+        code = get_head(r, &w, &result, err);
+    if (code == 0)
+        code = ring_head_parse(buf_str(&result.body), result.body.len, out, err);
+    http_result_done(&result);
+    return code == E_OBJECT_NOT_FOUND ? 0 : code;
+}
+
+int ring_why_gone(struct ring *r, const char *lane, uint64_t ordinal, uint64_t *count,
+                  struct error *err)
+{
+    _cleanup_ring_head_ struct ring_head head;
+    char node[RING_LANE_MAX];
+    uint64_t generation;
+    *count = 0;
+    int code = read_head(r, &head, err);
+    if (code != 0)
+        return code;
+    if (!ring_lane_node(lane, node) || !ring_head_has(&head, lane, ordinal, &generation, count))
+        return error_set(err, E_GENERATION_GONE,
+                         "no kept generation has sample %llu of lane '%s': read the head again",
+                         (unsigned long long)ordinal, lane);
+    return error_set(err, E_GENERATION_GONE,
+                     "samples %llu to %llu of lane '%s' are lost with a disk of target '%s', or "
+                     "the target itself, and generation %llu has them: read its other samples",
+                     (unsigned long long)ordinal, (unsigned long long)(ordinal + *count - 1), lane,
+                     node, (unsigned long long)generation);
+}
+
+bool ring_is_beyond(struct ring *r, uint64_t generation)
+{
+    pthread_mutex_lock(&r->keep);
+    const bool is_beyond =
+        r->is_elsewhere ||
+        (ring_keeper_is_loaded(r->keeper) && ring_keeper_head(r->keeper)->generation > generation);
+    pthread_mutex_unlock(&r->keep);
+    return is_beyond;
 }
 
 /* --- for clients ------------------------------------------------------------------------------ */

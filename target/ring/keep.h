@@ -20,6 +20,13 @@ bool ring_step(struct ring *r);
 /* A step with a wish, on the keeper alone: E_STALE_MAP elsewhere.  *generation: the last one then.
  * E_NO_GENERATION: a swap of nothing. */
 int ring_wish(struct ring *r, enum ring_wish wish, uint64_t *generation, struct error *err);
+/* A call that waits for a generation beyond this one is answered: there is one, or this target is
+ * not the keeper. */
+bool ring_is_beyond(struct ring *r, uint64_t generation);
+/* Why a sample is not where it was, which may take a call to the keeper.  E_GENERATION_GONE: a kept
+ * generation has it, and *count from it on; or none has, and *count is 0. */
+int ring_why_gone(struct ring *r, const char *lane, uint64_t ordinal, uint64_t *count,
+                  struct error *err);
 /* Another target's report, and the answer. */
 int ring_take_counts(struct ring *r, json_t *doc, json_t **answer, struct error *err);
 /* What the keeper knows, for clients: head, fill, lanes.  E_NOT_READY: this target has not loaded

@@ -17,79 +17,9 @@
 #include "common/rng.h"
 #include "io/file.h"
 #include "ring/segment.h"
+#include "target/ring/lane_internal.h"
 
 enum { DIR_MODE = 0755, FILE_MODE = 0644, NUMBER_BYTES = 8 };
-
-struct segment {
-    uint64_t first, size;
-    size_t count, room;
-    uint64_t *offsets;    /* where each sample begins */
-    uint64_t released_ms; /* since when nobody needs it; 0: somebody may */
-};
-
-struct lane {
-    char name[RING_LANE_MAX];
-    char *dir;
-    struct mountpath *mp;
-    pthread_mutex_t append;
-    pthread_mutex_t lock;
-    pthread_cond_t synced; /* of `syncing` */
-    unsigned refs;
-    const struct mountpath_set *set;
-    int fd; /* of the last segment while the lane is open, or -1 */
-    bool closed, syncing, failed;
-    uint64_t written, count, on_disk;
-    size_t segments_count;
-    struct segment *segments; /* ascending */
-};
-
-/* --- directories ------------------------------------------------------------------------------ */
-
-char *lanes_dir(const struct mountpath *mp, uint64_t bucket_id)
-{
-    return bucket_id == 0 ? xprintf("%s/.dfc/ring", mp->path)
-                          : xprintf("%s/.dfc/ring/%llu", mp->path, (unsigned long long)bucket_id);
-}
-
-int lanes_each(const struct mountpath *mp, uint64_t bucket_id,
-               int (*fn)(void *ctx, const char *dir, struct error *err), void *ctx,
-               struct error *err)
-{
-    _cleanup_free_ char *path = lanes_dir(mp, bucket_id);
-    DIR *dir = opendir(path);
-    int code = 0;
-    if (dir == NULL)
-        return errno == ENOENT ? 0 : error_errno(err, errno, "open '%s'", path);
-    for (struct dirent *e; code == 0 && (e = readdir(dir)) != NULL;) {
-        if (*e->d_name != '.')
-            code = fn(ctx, e->d_name, err);
-    }
-    closedir(dir);
-    return code;
-}
-
-static char *segment_path(const struct lane *l, uint64_t first)
-{
-    char name[SEGMENT_NAME_MAX];
-    segment_name(first, name);
-    return xprintf("%s/%s", l->dir, name);
-}
-
-static struct lane *lane_new(const struct lane_place *place, const char *dir)
-{
-    struct lane *l = xcalloc(1, sizeof *l);
-    _cleanup_free_ char *above = lanes_dir(place->mp, place->bucket_id);
-    snprintf(l->name, sizeof l->name, "%s.%s", place->target_id, dir);
-    l->dir = xprintf("%s/%s", above, dir);
-    l->mp = place->mp;
-    l->set = mountpath_set_ref(place->set);
-    l->refs = 1;
-    l->fd = -1;
-    pthread_mutex_init(&l->append, NULL);
-    pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->synced, NULL);
-    return l;
-}
 
 static void sync_parent(void *ctx, const char *path)
 {
@@ -137,6 +67,7 @@ void lane_unref(struct lane *l)
         return;
     for (size_t i = 0; i < l->segments_count; i++)
         free(l->segments[i].offsets);
+    free(l->holes);
     if (l->fd >= 0)
         close(l->fd);
     mountpath_set_unref(l->set);
@@ -169,26 +100,9 @@ void lane_keep_set(struct lane *l, const struct mountpath_set *set)
 
 /* --- segments; with the lock ------------------------------------------------------------------ */
 
-static struct segment *add_segment(struct lane *l, uint64_t first)
-{
-    l->segments = xrealloc(l->segments, (l->segments_count + 1) * sizeof *l->segments);
-    struct segment *s = &l->segments[l->segments_count++];
-    *s = (struct segment){.first = first};
-    return s;
-}
-
 static struct segment *last_segment(struct lane *l)
 {
     return l->segments_count > 0 ? &l->segments[l->segments_count - 1] : NULL;
-}
-
-static void add_sample(struct segment *s, uint64_t offset)
-{
-    if (s->count == s->room) {
-        s->room = s->room > 0 ? 2 * s->room : 64;
-        s->offsets = xrealloc(s->offsets, s->room * sizeof *s->offsets);
-    }
-    s->offsets[s->count++] = offset;
 }
 
 static void drop_segment(struct lane *l, size_t at)
@@ -196,100 +110,6 @@ static void drop_segment(struct lane *l, size_t at)
     free(l->segments[at].offsets);
     l->segments_count--;
     memmove(&l->segments[at], &l->segments[at + 1], (l->segments_count - at) * sizeof *l->segments);
-}
-
-/* --- a lane of an earlier run ----------------------------------------------------------------- */
-
-struct opening {
-    struct lane *lane;
-    struct segment *segment;
-    int fd;
-    lane_seen_fn *seen;
-    void *ctx;
-};
-
-static int read_segment(void *ctx, void *out, size_t len, uint64_t offset, struct error *err)
-{
-    const struct opening *o = ctx;
-    return file_pread_full(o->fd, out, len, offset, err);
-}
-
-static void take_frame(void *ctx, const struct frame *f, uint64_t offset)
-{
-    struct opening *o = ctx;
-    add_sample(o->segment, offset);
-    o->seen(o->ctx, o->lane->name, f);
-}
-
-/* Of the last segment, what does not count is cut off; an earlier one was synced when the next one
- * began. */
-static int scan_segment(struct opening *o, bool is_last, struct error *err)
-{
-    struct lane *l = o->lane;
-    struct stat st;
-    _cleanup_free_ char *path = segment_path(l, o->segment->first);
-    _cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0)
-        return error_errno(err, errno, "open '%s'", path);
-    o->fd = fd;
-    const struct segment_scan scan = {.read = read_segment,
-                                      .frame = take_frame,
-                                      .ctx = o,
-                                      .size = (uint64_t)st.st_size,
-                                      .first = o->segment->first,
-                                      .payloads = is_last};
-    int code = segment_scan(&scan, &o->segment->size, err);
-    if (code != 0)
-        return error_wrap(err, "read '%s'", path);
-    if (o->segment->size < (uint64_t)st.st_size) {
-        log_warn("the torn end of a segment of a ring is cut", lstr("file", path),
-                 li64("bytes", (int64_t)((uint64_t)st.st_size - o->segment->size)));
-        if (is_last && ftruncate(fd, (off_t)o->segment->size) != 0)
-            return error_errno(err, errno, "cut '%s'", path);
-    }
-    return 0;
-}
-
-static int compare_firsts(const void *a, const void *b)
-{
-    const struct segment *x = a, *y = b;
-    return x->first < y->first ? -1 : x->first > y->first;
-}
-
-static int find_segments(struct lane *l, struct error *err)
-{
-    DIR *dir = opendir(l->dir);
-    uint64_t first;
-    if (dir == NULL)
-        return error_errno(err, errno, "open '%s'", l->dir);
-    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        if (segment_name_parse(e->d_name, &first))
-            add_segment(l, first);
-    }
-    closedir(dir);
-    if (l->segments_count > 1)
-        qsort(l->segments, l->segments_count, sizeof *l->segments, compare_firsts);
-    return 0;
-}
-
-int lane_open(const struct lane_place *place, const char *dir, lane_seen_fn *seen, void *ctx,
-              struct lane **out, struct error *err)
-{
-    _cleanup_(lane_unrefp)
-    struct lane *l = lane_new(place, dir);
-    struct opening o = {.lane = l, .seen = seen, .ctx = ctx};
-    l->closed = true;
-    int code = find_segments(l, err);
-    for (size_t i = 0; i < l->segments_count && code == 0; i++) {
-        o.segment = &l->segments[i];
-        code = scan_segment(&o, i + 1 == l->segments_count, err);
-        l->written = o.segment->first + o.segment->count;
-    }
-    if (mountpath_failed(l->mp, code) != 0)
-        return code;
-    l->count = l->on_disk = l->written;
-    *out = steal(l);
-    return 0;
 }
 
 /* --- appending -------------------------------------------------------------------------------- */
@@ -334,7 +154,7 @@ static int next_segment(struct lane *l, struct error *err)
         give_up(l); /* the next sync would say that all is well */
     if (code != 0)
         return code;
-    _cleanup_free_ char *path = segment_path(l, first);
+    _cleanup_free_ char *path = lane_segment_path(l, first);
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
     if (fd < 0)
         return error_errno(err, errno, "create '%s'", path);
@@ -350,7 +170,7 @@ static int next_segment(struct lane *l, struct error *err)
     l->fd = fd;
     l->count = l->on_disk = first;
     pthread_cond_broadcast(&l->synced);
-    add_segment(l, first);
+    lane_add_segment(l, first);
     pthread_mutex_unlock(&l->lock);
     if (old >= 0)
         close(old);
@@ -380,7 +200,7 @@ static void note_push(struct lane *l, const struct lane_push *push)
     struct frame f;
     for (size_t at = 0; at < push->len; at += f.total) {
         (void)frame_peek(push->frames + at, &f, NULL);
-        add_sample(s, s->size + at);
+        segment_add_sample(s, s->size + at);
     }
     s->size += push->len;
     l->written += push->count;
@@ -478,6 +298,22 @@ bool lane_is_closed(struct lane *l)
 
 /* --- what there is ---------------------------------------------------------------------------- */
 
+/* With the lock.  Of more holes than a report has room for, the first ones: the samples behind them
+ * are reported when these were released. */
+static void report_holes(const struct lane *l, struct ring_report *out)
+{
+    for (size_t i = 0; i < l->holes_count; i++) {
+        const struct ring_range *h = &l->holes[i];
+        if (h->to <= l->released)
+            continue;
+        if (out->holes_count == RING_HOLES_MAX) {
+            out->count = h->from;
+            return;
+        }
+        out->holes[out->holes_count++] = *h;
+    }
+}
+
 void lane_report(struct lane *l, struct ring_report *out)
 {
     pthread_mutex_lock(&l->lock);
@@ -485,6 +321,7 @@ void lane_report(struct lane *l, struct ring_report *out)
                                 .count = l->count,
                                 .closed = l->closed && l->written == l->count,
                                 .drained = l->closed && l->segments_count == 0};
+    report_holes(l, out);
     pthread_mutex_unlock(&l->lock);
     snprintf(out->lane, sizeof out->lane, "%s", l->name);
 }
@@ -499,16 +336,26 @@ uint64_t lane_bytes(struct lane *l)
     return bytes;
 }
 
+/* The end of those that stand behind `ordinal` without damage, at most `to`. */
+static uint64_t run_end(const struct segment *s, uint64_t ordinal, uint64_t to)
+{
+    uint64_t end = ordinal + 1;
+    while (end < to && (s->offsets[end - s->first] & DAMAGED) == 0)
+        end++;
+    return end;
+}
+
 static bool find_range(const struct lane *l, uint64_t ordinal, uint64_t count, uint64_t *first,
                        struct lane_range *out)
 {
     for (size_t i = 0; i < l->segments_count; i++) {
         const struct segment *s = &l->segments[i];
         uint64_t to = s->first + s->count < l->count ? s->first + s->count : l->count;
-        if (ordinal < s->first || ordinal >= to)
+        if (ordinal < s->first || ordinal >= to || (s->offsets[ordinal - s->first] & DAMAGED) != 0)
             continue;
-        to = to - ordinal < count ? to : ordinal + count;
-        const uint64_t end = to - s->first < s->count ? s->offsets[to - s->first] : s->size;
+        to = run_end(s, ordinal, to - ordinal < count ? to : ordinal + count);
+        const uint64_t end =
+            to - s->first < s->count ? s->offsets[to - s->first] & ~DAMAGED : s->size;
         *first = s->first;
         out->offset = s->offsets[ordinal - s->first];
         out->length = end - out->offset;
@@ -518,21 +365,39 @@ static bool find_range(const struct lane *l, uint64_t ordinal, uint64_t count, u
     return false;
 }
 
+/* With the lock.  Samples that the lane has had; whether anybody needs them is not known. */
+static int say_missing(const struct lane *l, uint64_t ordinal, struct lane_range *out,
+                       struct error *err)
+{
+    for (size_t i = 0; i < l->holes_count; i++) {
+        const struct ring_range *h = &l->holes[i];
+        if (ordinal < l->released || ordinal < h->from || ordinal >= h->to)
+            continue;
+        out->count = h->to - ordinal;
+        return error_set(err, E_GENERATION_GONE,
+                         "samples %llu to %llu of lane '%s' are damaged: read those behind them",
+                         (unsigned long long)ordinal, (unsigned long long)h->to - 1, l->name);
+    }
+    out->count = 0;
+    return error_set(err, E_GENERATION_GONE, "lane '%s' has no sample %llu: read the head again",
+                     l->name, (unsigned long long)ordinal);
+}
+
 int lane_find(struct lane *l, uint64_t ordinal, uint64_t count, struct lane_range *out,
               struct error *err)
 {
     uint64_t first = 0;
     pthread_mutex_lock(&l->lock);
     const bool is_there = find_range(l, ordinal, count, &first, out);
+    int code = is_there ? 0 : say_missing(l, ordinal, out, err);
     pthread_mutex_unlock(&l->lock);
-    if (!is_there)
-        return error_set(err, E_GENERATION_GONE,
-                         "lane '%s' has no sample %llu: read the head again", l->name,
-                         (unsigned long long)ordinal);
-    _cleanup_free_ char *path = segment_path(l, first);
+    if (code != 0)
+        return code;
+    _cleanup_free_ char *path = lane_segment_path(l, first);
     out->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (out->fd >= 0)
         return 0;
+    out->count = 0;
     return errno == ENOENT ? error_set(err, E_GENERATION_GONE,
                                        "lane '%s' has dropped sample %llu: read the head again",
                                        l->name, (unsigned long long)ordinal)
@@ -564,9 +429,24 @@ static bool retire(struct lane *l, size_t at)
     return is_idle;
 }
 
+/* With the lock. */
+static bool remove_segment(struct lane *l, size_t at)
+{
+    if (!retire(l, at))
+        return false;
+    _cleanup_free_ char *path = lane_segment_path(l, l->segments[at].first);
+    if (unlink(path) != 0 && errno != ENOENT) {
+        log_warn("a segment of a ring cannot be removed", lstr("file", path), li64("errno", errno));
+        return false;
+    }
+    drop_segment(l, at);
+    return true;
+}
+
 void lane_release(struct lane *l, uint64_t release, uint64_t now_ms, uint64_t grace_ms)
 {
     pthread_mutex_lock(&l->lock);
+    l->released = release > l->released ? release : l->released;
     for (size_t i = 0; i < l->segments_count;) {
         struct segment *s = &l->segments[i];
         if (!is_over(l, s, release)) {
@@ -575,21 +455,38 @@ void lane_release(struct lane *l, uint64_t release, uint64_t now_ms, uint64_t gr
         }
         if (s->released_ms == 0)
             s->released_ms = now_ms;
-        if (now_ms - s->released_ms < grace_ms) {
+        if (now_ms - s->released_ms < grace_ms)
             i++;
-            continue;
-        }
-        if (!retire(l, i))
+        else if (!remove_segment(l, i))
             break;
-        _cleanup_free_ char *path = segment_path(l, s->first);
-        if (unlink(path) != 0 && errno != ENOENT) {
-            log_warn("a segment of a ring cannot be removed", lstr("file", path),
-                     li64("errno", errno));
-            break;
-        }
-        drop_segment(l, i);
     }
     pthread_mutex_unlock(&l->lock);
+}
+
+void lane_drop(struct lane *l, uint64_t sealed, uint64_t taken)
+{
+    pthread_mutex_lock(&l->lock);
+    l->taken = taken > l->taken ? taken : l->taken;
+    for (size_t i = 0; i < l->segments_count;) {
+        const struct segment *s = &l->segments[i];
+        if (s->count == 0 || s->first < sealed || s->first + s->count > taken ||
+            !remove_segment(l, i))
+            i++;
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+uint64_t lane_drop_to(struct lane *l)
+{
+    uint64_t to = 0;
+    pthread_mutex_lock(&l->lock);
+    for (size_t i = 0; i < l->segments_count && to == 0; i++) {
+        const struct segment *s = &l->segments[i];
+        if (s->count > 0 && s->first >= l->taken && s->first + s->count <= l->count)
+            to = s->first + s->count;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return to;
 }
 
 int lane_remove(struct lane *l, struct error *err)

@@ -4,7 +4,8 @@
  *
  * A lane is appended to by the run of the target that made it, and by no later one: what a loss of
  * power took from its end is never overwritten, so that an ordinal never means two samples.  Later
- * runs open it closed, cut its torn end, and read.
+ * runs open it closed, cut its torn end, and read.  Damage takes the samples that it is in: they
+ * are *holes*, which no generation gets from then on.
  *
  *   written  ordinals that have a place in a file
  *   count    those that are acknowledged: with `sync` they are on the disk
@@ -54,6 +55,7 @@ struct lane_push {
     size_t len;
     uint64_t count, producer, sequence;
     bool sync;
+    bool drops;             /* where the ring is full: the oldest samples that no generation has */
     uint64_t segment_bytes; /* a segment that has as many is followed by another one */
 };
 /* All of the push, or nothing.  Waits for the disk.  E_CANCELLED: the lane is closed. */
@@ -69,12 +71,18 @@ struct lane_range {
     uint64_t offset, length, count;
 };
 /* At most `count` samples from `ordinal` on that stand one behind the other in a file, but at least
- * one.  E_GENERATION_GONE. */
+ * one.  E_GENERATION_GONE: if damage has taken it, out->count is how many it has taken from it on;
+ * else 0. */
 int lane_find(struct lane *l, uint64_t ordinal, uint64_t count, struct lane_range *out,
               struct error *err);
 
 /* No kept generation needs the ordinals before `release`. */
 void lane_release(struct lane *l, uint64_t release, uint64_t now_ms, uint64_t grace_ms);
+/* Ordinals [sealed, taken) are of no generation, and will be of none: they may go at once. */
+void lane_drop(struct lane *l, uint64_t sealed, uint64_t taken);
+/* To where samples would have to be dropped to get rid of the oldest file that has none of a
+ * generation; 0: there is no such file. */
+uint64_t lane_drop_to(struct lane *l);
 /* Removes the directory of a lane that is drained. */
 int lane_remove(struct lane *l, struct error *err);
 

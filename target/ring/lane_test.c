@@ -2,6 +2,7 @@
  * nothing else; and segments go when nobody needs them. */
 #include "target/ring/lane.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -324,6 +325,101 @@ static void test_a_torn_push_does_not_count(void **state)
     lane_unref(l);
 }
 
+/* What no generation had goes, though older samples are of one; the first file has both. */
+static void test_a_file_in_the_middle_is_dropped(void **state)
+{
+    struct world *w = *state;
+    struct lane_range range;
+    struct ring_report r;
+    struct lane *l;
+    uint64_t first;
+    unsigned seen;
+    assert_int_equal(lane_make(&w->place, &l, NULL), 0);
+    for (unsigned i = 0; i < 12; i++)
+        assert_int_equal(push(l, 1, (char)('a' + i), true, &first), 0);
+    const uint64_t all = lane_bytes(l);
+    lane_drop(l, 2, 2);
+    assert_int_equal(lane_drop_to(l), 8);
+    assert_int_equal(lane_bytes(l), all);
+    lane_drop(l, 2, 8);
+    assert_int_equal(lane_bytes(l), all * 2 / 3);
+    assert_int_equal(lane_find(l, 5, 1, &range, NULL), E_GENERATION_GONE);
+    assert_sample(l, 0, 'a');
+    assert_sample(l, 8, 'i');
+    assert_int_equal(lane_drop_to(l), 12); /* the file that is appended to */
+    lane_drop(l, 2, 12);
+    assert_int_equal(lane_drop_to(l), 0);
+    assert_int_equal(push(l, 1, 'm', true, &first), 0);
+    assert_int_equal(first, 12);
+    l = reopen(w, l, &seen);
+    assert_int_equal(seen, 5);
+    lane_report(l, &r);
+    assert_int_equal(r.count, 13);
+    assert_int_equal(r.holes_count, 1);
+    assert_int_equal(r.holes[0].from, 4);
+    assert_int_equal(r.holes[0].to, 12);
+    assert_sample(l, 12, 'm');
+    lane_unref(l);
+}
+
+static void flip(const char *path, uint64_t at)
+{
+    char byte;
+    _cleanup_close_ int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(pread(fd, &byte, 1, (off_t)at), 1);
+    byte = (char)~byte;
+    assert_int_equal(pwrite(fd, &byte, 1, (off_t)at), 1);
+}
+
+/* In the last file, and in an earlier one: the sample alone is lost, and the keeper is told. */
+static void test_damage_takes_a_sample(void **state)
+{
+    struct world *w = *state;
+    struct lane_range range;
+    struct ring_report r;
+    struct lane *l;
+    uint64_t first, size;
+    unsigned seen;
+    assert_int_equal(lane_make(&w->place, &l, NULL), 0);
+    for (unsigned i = 0; i < 7; i++)
+        assert_int_equal(push(l, 1, (char)('a' + i), true, &first), 0);
+    assert_int_equal(lane_find(l, 0, 7, &range, NULL), 0);
+    close(range.fd);
+    assert_int_equal(range.count, 4); /* of a file */
+    size = range.length / 4;
+    _cleanup_free_ char *above = lanes_dir(w->place.mp, BUCKET);
+    const char *dir = strrchr(lane_name(l), '.') + 1;
+    _cleanup_free_ char *one = xprintf("%s/%s/%016x.seg", above, dir, 0);
+    _cleanup_free_ char *two = xprintf("%s/%s/%016x.seg", above, dir, 4);
+    flip(one, 3 * size);     /* sample 3, its head */
+    flip(two, 2 * size - 1); /* sample 5, its payload */
+    l = reopen(w, l, &seen);
+    assert_int_equal(seen, 5);
+    lane_report(l, &r);
+    assert_int_equal(r.count, 7);
+    assert_int_equal(r.holes_count, 2);
+    assert_int_equal(r.holes[0].from, 3);
+    assert_int_equal(r.holes[0].to, 4);
+    assert_int_equal(r.holes[1].from, 5);
+    for (unsigned i = 0; i < 7; i++) {
+        if (i != 3 && i != 5)
+            assert_sample(l, i, (char)('a' + i));
+    }
+    assert_int_equal(lane_find(l, 5, 9, &range, NULL), E_GENERATION_GONE);
+    assert_int_equal(range.count, 1);
+    assert_int_equal(lane_find(l, 0, 9, &range, NULL), 0);
+    close(range.fd);
+    assert_int_equal(range.count, 3);
+    assert_int_equal(range.length, 3 * size);
+    lane_release(l, 6, 0, 0);
+    assert_int_equal(lane_find(l, 5, 1, &range, NULL), E_GENERATION_GONE);
+    assert_int_equal(range.count, 0);
+    lane_report(l, &r);
+    assert_int_equal(r.holes_count, 0);
+    assert_sample(l, 6, 'g');
+    lane_unref(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +431,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_what_nobody_needs_goes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_segment_in_use_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_damage_takes_a_sample, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_file_in_the_middle_is_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_torn_push_does_not_count, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,12 +132,19 @@ static int load(struct ring *r, struct error *err)
     return 0;
 }
 
+/* With those of pushes under way. */
+static uint64_t held_bytes(const struct ring *r)
+{
+    uint64_t bytes = r->reserved;
+    for (size_t i = 0; i < r->lanes_count; i++)
+        bytes += lane_bytes(r->lanes[i]);
+    return bytes;
+}
+
 static int count_bytes(struct ring *r, uint64_t *bytes, struct error *err)
 {
     int code = load(r, err);
-    *bytes = r->reserved;
-    for (size_t i = 0; i < r->lanes_count; i++)
-        *bytes += lane_bytes(r->lanes[i]);
+    *bytes = held_bytes(r);
     return code;
 }
 
@@ -150,7 +157,7 @@ static uint64_t share_of(const struct cluster_state *s, const struct bucket *b)
 }
 
 static int check_room(struct ring *r, uint64_t share, const struct bucket *b, uint64_t len,
-                      struct error *err)
+                      bool drops, struct error *err)
 {
     uint64_t bytes;
     int code = count_bytes(r, &bytes, err);
@@ -161,6 +168,9 @@ static int check_room(struct ring *r, uint64_t share, const struct bucket *b, ui
                          "a push of %llu bytes is more than the %llu that this target may hold of "
                          "ring '%s': raise bytes_max",
                          (unsigned long long)len, (unsigned long long)share, b->name);
+    r->share = share;
+    if (bytes + len > share && drops && len > r->pressed)
+        r->pressed = len;
     if (bytes + len > share)
         return error_set(
             err, E_RING_FULL,
@@ -286,7 +296,7 @@ int ring_push(struct ring *r, const struct cluster_state *s, const struct bucket
     push->segment_bytes = segment_of(r, share);
     bool is_over = code != 0 || is_repeated(r, push, done, &code, err);
     if (!is_over)
-        is_over = (code = check_room(r, share, b, push->len, err)) != 0;
+        is_over = (code = check_room(r, share, b, push->len, push->drops, err)) != 0;
     if (!is_over)
         begin_push(r, &p, push->len);
     pthread_mutex_unlock(&r->lock);
@@ -311,11 +321,13 @@ int ring_find(struct ring *r, const char *name, uint64_t ordinal, uint64_t count
     struct lane *l = code == 0 ? find_lane(r, name) : NULL;
     if (l != NULL)
         lane_ref(l);
+    char node[RING_LANE_MAX];
+    const bool is_own = ring_lane_node(name, node) && strcmp(node, r->target->id) == 0;
     const bool is_whole = code == 0 && mountpath_set_missing(r->set) == 0;
     pthread_mutex_unlock(&r->lock);
     if (code != 0)
         return code;
-    if (l == NULL && !is_whole)
+    if (l == NULL && is_own && !is_whole)
         return error_set(err, E_MOUNTPATH_DISABLED,
                          "lane '%s' may be on a mountpath of target '%s' that is disabled", name,
                          r->target->id);
@@ -339,8 +351,13 @@ int ring_reports(struct ring *r, struct ring_report **out, size_t *count, struct
     if (code == 0) {
         *count = r->lanes_count;
         *out = xcalloc(r->lanes_count + 1, sizeof **out);
-        for (size_t i = 0; i < r->lanes_count; i++)
+        bool any = false;
+        for (size_t i = 0; i < r->lanes_count; i++) {
             lane_report(r->lanes[i], &(*out)[i]);
+            (*out)[i].drop_to = r->pressed > 0 ? lane_drop_to(r->lanes[i]) : 0;
+            any = any || (*out)[i].drop_to > 0;
+        }
+        r->pressed = any ? r->pressed : 0;
     }
     pthread_mutex_unlock(&r->lock);
     return code;
@@ -369,12 +386,33 @@ void ring_apply(struct ring *r, const struct ring_report *reports,
     pthread_mutex_lock(&r->lock);
     for (size_t i = 0; i < count; i++) {
         struct lane *l = find_lane(r, reports[i].lane);
-        if (l != NULL && answers[i].forget)
+        if (l != NULL && answers[i].forget) {
             forget(r, reports[i].lane);
-        else if (l != NULL)
+        } else if (l != NULL) {
             lane_release(l, answers[i].release, now_ms, grace_ms);
+            lane_drop(l, answers[i].sealed, answers[i].taken);
+        }
     }
+    if (held_bytes(r) + r->pressed <= r->share)
+        r->pressed = 0;
     pthread_mutex_unlock(&r->lock);
+}
+
+bool ring_is_pressed(struct ring *r)
+{
+    pthread_mutex_lock(&r->lock);
+    const bool is_pressed = r->pressed > 0;
+    pthread_mutex_unlock(&r->lock);
+    return is_pressed;
+}
+
+bool ring_has_room(struct ring *r, uint64_t bytes)
+{
+    if (pthread_mutex_trylock(&r->lock) != 0)
+        return true;
+    const bool has_room = r->removed || held_bytes(r) + bytes <= r->share;
+    pthread_mutex_unlock(&r->lock);
+    return has_room;
 }
 
 uint64_t ring_bytes(struct ring *r)
@@ -395,6 +433,10 @@ int ring_remove(struct ring *r, struct error *err)
     r->removed = true;
     drop_lanes(r, NULL);
     pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&r->keep);
+    r->is_elsewhere = true;
+    ring_keeper_unload(r->keeper);
+    pthread_mutex_unlock(&r->keep);
     for (size_t i = 0; i < set->count && code == 0; i++) {
         _cleanup_free_ char *dir = lanes_dir(set->all[i], r->bucket_id);
         code = mountpath_failed(set->all[i], file_remove_tree(dir, err));

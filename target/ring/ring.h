@@ -3,7 +3,9 @@
  *
  *   push ──▶ room? ──▶ a lane, in turn of the mountpaths ──▶ acknowledged ──▶ rings_wake()
  *
- * A target may hold bytes_max / active targets.  A push beyond that is E_RING_FULL.
+ * A target may hold bytes_max / active targets.  A push beyond that is E_RING_FULL.  If it has the
+ * policy `drop`, the next report asks the keeper to pass over the oldest samples that are in no
+ * generation.  No target drops by itself: the keeper may seal these samples at that very moment.
  *
  * Locks: `step` (one step of the ring at a time; held while peers are asked) before `lock`; `lock`
  * (held while a mountpath's lanes are opened, and a lane is made) before those of lanes; `keep` is
@@ -41,9 +43,12 @@ struct ring {
     struct pushing *pushing;
     uint64_t reserved; /* bytes of pushes under way */
     uint64_t turn;
+    uint64_t share;       /* bytes that it may have, by the last push */
+    uint64_t pressed;     /* bytes for which samples are to be dropped; 0: none */
     bool removed;         /* the bucket was destroyed */
     pthread_mutex_t keep; /* of what follows */
     struct ring_keeper *keeper;
+    bool is_elsewhere; /* by its last step: another target is the keeper, or the ring is gone */
     char etag[RING_ETAG_MAX]; /* of the head that the keeper has loaded; "": there is none */
     /* rings.c's: */
     unsigned refs;
@@ -58,10 +63,15 @@ void ring_free(struct ring *r);
 /* All of it or nothing.  Waits for the disk.  A push that was stored before has its old answer. */
 int ring_push(struct ring *r, const struct cluster_state *s, const struct bucket *b,
               struct lane_push *push, struct push_done *done, struct error *err);
-/* As lane_find(); *mp is open as long as *lane, a reference, is held. */
+/* As lane_find(); *mp is open as long as *lane, a reference, is held.  E_GENERATION_GONE may be a
+ * lost disk: ring_why_gone() tells. */
 int ring_find(struct ring *r, const char *lane_name, uint64_t ordinal, uint64_t count,
               struct lane_range *out, struct lane **lane, struct error *err);
 
+/* Is there room for a push of so many bytes now?  Does not wait: perhaps there is. */
+bool ring_has_room(struct ring *r, uint64_t bytes);
+/* Samples are to be dropped: the keeper's next answer is wanted soon. */
+bool ring_is_pressed(struct ring *r);
 /* What this target's lanes have; the caller frees *out. */
 int ring_reports(struct ring *r, struct ring_report **out, size_t *count, struct error *err);
 /* What the keeper has answered to these reports. */

@@ -17,10 +17,12 @@
 #include "target/node/thread_classes.h"
 #include "target/ring/keep.h"
 #include "target/ring/ring.h"
+#include "target/ring/waits.h"
 
 struct rings {
     struct target *target;
     struct pool *keepers, *lanes;
+    struct ring_waits *waits;
     pthread_t ticker;
     bool has_ticker;
     pthread_mutex_t lock; /* of what follows, and of the rings' last fields */
@@ -90,6 +92,25 @@ void rings_give_memory(struct rings *all, uint64_t bytes)
     pthread_mutex_unlock(&all->lock);
 }
 
+/* --- calls that wait -------------------------------------------------------------------------- */
+
+static void serve_waits(struct rings *all)
+{
+    struct ring_wait *wait;
+    while ((wait = ring_waits_take(all->waits, clock_ms())) != NULL) {
+        if (pool_submit(all->lanes, wait->reply, wait->arg, NULL) != 0)
+            wait->reply(wait->arg);
+    }
+}
+
+int rings_wait(struct rings *all, struct ring_wait *wait, struct error *err)
+{
+    int code = ring_waits_add(all->waits, wait, err);
+    if (code == 0)
+        rings_wake(wait->ring); /* it may be due by now; and the ring may not have had a step */
+    return code;
+}
+
 /* --- steps ------------------------------------------------------------------------------------ */
 
 void rings_wake(struct ring *r)
@@ -110,7 +131,7 @@ static void step_in_thread(void *arg)
     pthread_mutex_lock(&all->lock);
     r->running = false;
     r->dirty = r->dirty || more;
-    all->wanted = all->wanted || r->dirty;
+    all->wanted = true; /* for calls that wait for a generation */
     pthread_cond_signal(&all->woken);
     pthread_mutex_unlock(&all->lock);
     rings_unref(r);
@@ -219,13 +240,17 @@ static void *ticker_main(void *arg)
     struct rings *all = arg;
     pthread_mutex_lock(&all->lock);
     while (!all->stop) {
+        all->wanted = false;
         pthread_mutex_unlock(&all->lock);
         follow_state(all);
+        serve_waits(all);
+        const uint64_t latest_ms =
+            ring_waits_next_ms(all->waits, clock_ms() + all->target->params.ring_heartbeat);
         pthread_mutex_lock(&all->lock);
         if (all->stop)
             break;
-        all->wanted = false;
-        const uint64_t now_ms = clock_ms(), next_ms = start_due(all, now_ms);
+        const uint64_t now_ms = clock_ms(), due_ms = start_due(all, now_ms);
+        const uint64_t next_ms = due_ms < latest_ms ? due_ms : latest_ms;
         const struct timespec until = clock_after(next_ms > now_ms ? next_ms - now_ms : 0);
         int rc = 0;
         while (!all->stop && !all->wanted && rc != ETIMEDOUT)
@@ -241,6 +266,7 @@ int rings_new(struct target *t, struct rings **out, struct error *err)
 {
     struct rings *all = xcalloc(1, sizeof *all);
     all->target = t;
+    all->waits = ring_waits_new(t->params.ring_waits_max);
     pthread_mutex_init(&all->lock, NULL);
     condition_init(&all->woken);
     *out = all;
@@ -264,6 +290,8 @@ void rings_stop(struct rings *all)
     if (all->has_ticker)
         pthread_join(all->ticker, NULL);
     all->has_ticker = false;
+    ring_waits_stop(all->waits);
+    serve_waits(all);
 }
 
 void rings_free(struct rings *all)
@@ -278,6 +306,7 @@ void rings_free(struct rings *all)
         all->first = r->next;
         rings_unref(r);
     }
+    ring_waits_free(all->waits);
     pthread_cond_destroy(&all->woken);
     pthread_mutex_destroy(&all->lock);
     free(all);

@@ -9,6 +9,7 @@
 #include "common/error.h"
 
 struct ring;
+struct ring_wait;
 struct rings;
 struct target;
 
@@ -23,6 +24,10 @@ int rings_get(struct rings *all, const struct cluster_state *s, const struct buc
 void rings_unref(struct ring *r);
 /* Something has changed: a step follows soon. */
 void rings_wake(struct ring *r);
+
+/* wait->reply(wait->arg), in another thread, once it is due (waits.h), or the target ends.  The
+ * wait stays until then.  E_OVERLOAD, E_NOT_READY. */
+int rings_wait(struct rings *all, struct ring_wait *wait, struct error *err);
 
 /* fn(arg) in a thread that may wait for the disk, or for peers.  E_OVERLOAD. */
 int rings_run(struct rings *all, void (*fn)(void *arg), void *arg, struct error *err);

@@ -1,10 +1,12 @@
 #include "target/ring/routes.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include <xxhash.h>
 
 #include "access/redirect_proof.h"
+#include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/metrics.h"
@@ -17,10 +19,10 @@
 #include "target/ring/keep.h"
 #include "target/ring/ring.h"
 #include "target/ring/rings.h"
+#include "target/ring/waits.h"
 
 #define SAMPLES "samples"
 #define STATUS "status"
-#define GENERATION "generation"
 
 /* A call on its way; of the request's arena. */
 struct ring_call {
@@ -31,8 +33,11 @@ struct ring_call {
     void (*serve)(struct ring_call *c);
     char *frames;
     size_t len;
-    uint64_t producer, sequence;
+    uint64_t producer, sequence, from;
     enum ring_wish wish;
+    bool drops;            /* a push with policy=drop */
+    struct ring_wait wait; /* a status with `after`, a push with `wait` or policy=drop */
+    atomic_bool waits;     /* it has no reply yet */
 };
 
 static void call_end(void *arg)
@@ -87,6 +92,41 @@ static int number(const struct http_request *req, const char *name, uint64_t *va
     return error_recode(err, E_INVALID, "parameter '%s'", name);
 }
 
+/* `wait`: until when the call may wait. */
+static int read_wait(struct ring_call *c, struct error *err)
+{
+    const struct target *t = http_user(c->req);
+    const uint64_t max_ms = t->params.ring_wait_max;
+    const char *wait = http_query(c->req, "wait");
+    uint64_t wait_ms = 0;
+    if (wait == NULL)
+        return 0;
+    if (parse_duration_ms(wait, &wait_ms, err) != 0)
+        return error_recode(err, E_INVALID, "parameter 'wait'");
+    if (wait_ms > max_ms)
+        return error_set(err, E_INVALID,
+                         "parameter 'wait' is at most %llu ms (ring_wait_max): ask again after it",
+                         (unsigned long long)max_ms);
+    c->wait.until_ms = clock_ms() + wait_ms;
+    atomic_store(&c->waits, true);
+    return 0;
+}
+
+static void prepare_wait(struct ring_call *c, bool (*is_due)(const struct ring_wait *wait),
+                         void (*reply)(void *arg))
+{
+    c->wait.ring = c->ring;
+    c->wait.is_due = is_due;
+    c->wait.reply = reply;
+    c->wait.arg = c;
+}
+
+static bool is_waiting(void *arg)
+{
+    const struct ring_call *c = arg;
+    return atomic_load(&c->waits);
+}
+
 /* --- push ------------------------------------------------------------------------------------- */
 
 static int push(struct ring_call *c, struct push_done *done, struct error *err)
@@ -95,9 +135,18 @@ static int push(struct ring_call *c, struct push_done *done, struct error *err)
                           .len = c->len,
                           .producer = c->producer,
                           .sequence = c->sequence,
-                          .sync = c->bucket->props.durability == DURABILITY_SYNC};
+                          .sync = c->bucket->props.durability == DURABILITY_SYNC,
+                          .drops = c->drops};
     int code = frame_check_push(c->frames, c->len, &p.count, err);
     return code != 0 ? code : ring_push(c->ring, c->state, c->bucket, &p, done, err);
+}
+
+/* A push that finds no room waits for it, if it may; then it is tried again. */
+static bool push_waits(struct ring_call *c, struct error *err)
+{
+    const struct target *t = http_user(c->req);
+    return err->code == E_RING_FULL && clock_ms() < c->wait.until_ms &&
+           rings_wait(t->rings, &c->wait, err) == 0;
 }
 
 static void push_in_thread(void *arg)
@@ -106,26 +155,37 @@ static void push_in_thread(void *arg)
     struct error err = ERROR_INIT;
     struct push_done done;
     log_set_request(http_request_id(c->req));
-    if (push(c, &done, &err) != 0) {
-        if (err.code == E_RING_FULL)
-            metric_add(metric_get(M_ring_refused_total, NULL), 1);
-        fail(c, &err);
-    } else {
+    if (push(c, &done, &err) == 0) {
         metric_add(metric_get(M_ring_pushed_samples_total, NULL), done.count);
         metric_add(metric_get(M_ring_pushed_bytes_total, NULL), c->len);
         rings_wake(c->ring);
         _cleanup_json_ json_t *doc =
             json_pack("{s:s, s:I, s:I}", "lane", done.lane, "first", (json_int_t)done.first,
                       "count", (json_int_t)done.count);
+        atomic_store(&c->waits, false);
         http_reply_json(c->req, 201, doc);
+    } else if (!push_waits(c, &err)) {
+        if (err.code == E_RING_FULL)
+            metric_add(metric_get(M_ring_refused_total, NULL), 1);
+        atomic_store(&c->waits, false);
+        fail(c, &err);
     }
     log_set_request(NULL);
+}
+
+static bool has_room(const struct ring_wait *wait)
+{
+    return ring_has_room(wait->ring, wait->value);
 }
 
 static void push_serve(struct ring_call *c)
 {
     const struct target *t = http_user(c->req);
     struct error err = ERROR_INIT;
+    if (c->drops && c->wait.until_ms == 0)
+        c->wait.until_ms = clock_ms() + t->params.call_timeout;
+    c->wait.value = c->len;
+    prepare_wait(c, has_room, push_in_thread);
     if (rings_run(t->rings, push_in_thread, c, &err) != 0)
         fail(c, &err);
 }
@@ -141,7 +201,13 @@ static int read_push(struct ring_call *c, struct error *err)
     }
     if ((producer == NULL) != (http_query(c->req, "sequence") == NULL))
         return error_set(err, E_INVALID, "parameters 'producer' and 'sequence' go together");
-    return number(c->req, "sequence", &c->sequence, err);
+    const char *policy = http_query(c->req, "policy");
+    c->drops = policy != NULL && strcmp(policy, "drop") == 0;
+    if (policy != NULL && !c->drops && strcmp(policy, "block") != 0)
+        return error_set(err, E_INVALID, "parameter 'policy' is block or drop, not '%.40s'",
+                         policy);
+    int code = number(c->req, "sequence", &c->sequence, err);
+    return code != 0 ? code : read_wait(c, err);
 }
 
 static void push_body(struct http_request *req, const char *data, size_t len)
@@ -150,10 +216,13 @@ static void push_body(struct http_request *req, const char *data, size_t len)
     struct error err;
     c->frames = (char *)(uintptr_t)data; /* the request's own memory: its heads are stamped there */
     c->len = len;
-    if (read_push(c, &err) != 0)
+    if (read_push(c, &err) != 0) {
         fail(c, &err);
-    else
-        upload_begin_as_known(req, known, c);
+        return;
+    }
+    if (atomic_load(&c->waits))
+        http_be_patient(req, is_waiting, c);
+    upload_begin_as_known(req, known, c);
 }
 
 struct memory {
@@ -201,22 +270,22 @@ static void push_begin(struct http_request *req)
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-static int find_samples(struct ring_call *c, struct lane_range *range, struct reader **reader,
-                        struct error *err)
+static int find_samples(struct ring_call *c, uint64_t *from, struct lane_range *range,
+                        struct reader **reader, struct error *err)
 {
-    uint64_t from = 0, count = 1;
+    uint64_t count = 1;
     struct lane *lane;
     const char *name = http_query(c->req, "lane");
     int code = name == NULL ? error_set(err, E_INVALID,
                                         "parameter 'lane' is missing: the head "
                                         "of the ring has the lanes")
-                            : number(c->req, "from", &from, err);
+                            : number(c->req, "from", from, err);
     if (code == 0)
         code = number(c->req, "count", &count, err);
     if (code == 0 && count == 0)
         code = error_set(err, E_INVALID, "parameter 'count' is at least 1");
     if (code == 0)
-        code = ring_find(c->ring, name, from, count, range, &lane, err);
+        code = ring_find(c->ring, name, *from, count, range, &lane, err);
     if (code != 0)
         return code;
     *reader = reader_ref(lane_mountpath(lane)->reader);
@@ -224,18 +293,45 @@ static int find_samples(struct ring_call *c, struct lane_range *range, struct re
     return 0;
 }
 
-static void read_in_thread(void *arg)
+static void fail_read(struct ring_call *c, uint64_t count, struct error *err)
+{
+    char text[24];
+    if (err->code == E_GENERATION_GONE && count == 0)
+        metric_add(metric_get(M_ring_gone_total, NULL), 1);
+    if (err->code == E_GENERATION_GONE && count > 0) {
+        snprintf(text, sizeof text, "%llu", (unsigned long long)count);
+        http_reply_header(c->req, "Dfc-Ring-Lost", text);
+    }
+    fail(c, err);
+}
+
+/* The sample is not where it was: was the reader too slow? */
+static void why_in_thread(void *arg)
 {
     struct ring_call *c = arg;
     struct error err = ERROR_INIT;
-    struct lane_range range;
+    uint64_t count = 0;
+    log_set_request(http_request_id(c->req));
+    (void)ring_why_gone(c->ring, http_query(c->req, "lane"), c->from, &count, &err);
+    fail_read(c, count, &err);
+    log_set_request(NULL);
+}
+
+static void read_in_thread(void *arg)
+{
+    struct ring_call *c = arg;
+    const struct target *t = http_user(c->req);
+    struct error err = ERROR_INIT;
+    struct lane_range range = {.count = 0};
     struct reader *reader;
     char count[24];
     log_set_request(http_request_id(c->req));
-    if (find_samples(c, &range, &reader, &err) != 0) {
-        if (err.code == E_GENERATION_GONE)
-            metric_add(metric_get(M_ring_gone_total, NULL), 1);
-        fail(c, &err);
+    int code = find_samples(c, &c->from, &range, &reader, &err);
+    if (code == E_GENERATION_GONE && range.count == 0) {
+        if (rings_run_long(t->rings, why_in_thread, c, &err) != 0)
+            fail_read(c, 0, &err);
+    } else if (code != 0) {
+        fail_read(c, range.count, &err);
     } else {
         metric_add(metric_get(M_ring_read_samples_total, NULL), range.count);
         snprintf(count, sizeof count, "%llu", (unsigned long long)range.count);
@@ -256,10 +352,12 @@ static void read_serve(struct ring_call *c)
 
 /* --- the keeper's calls ----------------------------------------------------------------------- */
 
-static void status_serve(struct ring_call *c)
+static void status_reply(void *arg)
 {
+    struct ring_call *c = arg;
     struct error err = ERROR_INIT;
     _cleanup_json_ json_t *doc = NULL;
+    atomic_store(&c->waits, false);
     if (ring_status(c->ring, c->bucket, &doc, &err) == 0) {
         http_reply_json(c->req, 200, doc);
         return;
@@ -268,18 +366,50 @@ static void status_serve(struct ring_call *c)
     fail(c, &err);
 }
 
+static bool is_beyond(const struct ring_wait *wait)
+{
+    return ring_is_beyond(wait->ring, wait->value);
+}
+
+static void status_serve(struct ring_call *c)
+{
+    const struct target *t = http_user(c->req);
+    struct error err = ERROR_INIT;
+    prepare_wait(c, is_beyond, status_reply);
+    if (!atomic_load(&c->waits) || is_beyond(&c->wait))
+        status_reply(c);
+    else if (rings_wait(t->rings, &c->wait, &err) != 0)
+        fail(c, &err);
+}
+
+static int read_poll(struct ring_call *c, struct error *err)
+{
+    if ((http_query(c->req, "after") == NULL) != (http_query(c->req, "wait") == NULL))
+        return error_set(err, E_INVALID,
+                         "parameters 'after' and 'wait' go together, as in after=42&wait=30s");
+    int code = number(c->req, "after", &c->wait.value, err);
+    if (code == 0)
+        code = read_wait(c, err);
+    if (code == 0 && atomic_load(&c->waits))
+        http_be_patient(c->req, is_waiting, c);
+    return code;
+}
+
 static void get_begin(struct http_request *req)
 {
     const char *what = http_path_param(req, "object");
     const bool reads = strcmp(what, SAMPLES) == 0;
     struct ring_call *c = call_new(req, reads ? read_serve : status_serve);
     struct error err;
-    if (!reads && strcmp(what, STATUS) != 0) {
-        error_set(&err, E_NOT_FOUND, "a ring has …/" SAMPLES " and …/" STATUS);
+    int code = 0;
+    if (!reads && strcmp(what, STATUS) != 0)
+        code = error_set(&err, E_NOT_FOUND, "a ring has …/" SAMPLES " and …/" STATUS);
+    else if (!reads)
+        code = read_poll(c, &err);
+    if (code != 0)
         fail(c, &err);
-        return;
-    }
-    upload_begin_as_known(req, known, c);
+    else
+        upload_begin_as_known(req, known, c);
 }
 
 static void wish_in_thread(void *arg)
@@ -288,7 +418,9 @@ static void wish_in_thread(void *arg)
     struct error err = ERROR_INIT;
     uint64_t generation;
     log_set_request(http_request_id(c->req));
-    if (ring_wish(c->ring, c->wish, &generation, &err) != 0) {
+    int code = ring_wish(c->ring, c->wish, &generation, &err);
+    rings_wake(c->ring); /* calls may wait for this generation */
+    if (code != 0) {
         fail(c, &err);
     } else {
         _cleanup_json_ json_t *doc = json_pack("{s:I}", "generation", (json_int_t)generation);
@@ -305,27 +437,31 @@ static void wish_serve(struct ring_call *c)
         fail(c, &err);
 }
 
-static void wish_begin(struct http_request *req, const char *path, enum ring_wish wish)
+static const struct wish_path {
+    enum http_method method;
+    const char *path;
+    enum ring_wish wish;
+} wish_paths[] = {
+    {HTTP_PUT, "generation", RING_SWAP},
+    {HTTP_PUT, "pause", RING_PAUSE},
+    {HTTP_PUT, "resume", RING_RESUME},
+    {HTTP_DELETE, SAMPLES, RING_CLEAR},
+};
+
+static void wish_begin(struct http_request *req)
 {
     struct ring_call *c = call_new(req, wish_serve);
     struct error err;
-    c->wish = wish;
-    if (strcmp(http_path_param(req, "object"), path) == 0) {
+    for (size_t i = 0; i < sizeof wish_paths / sizeof *wish_paths; i++) {
+        const struct wish_path *w = &wish_paths[i];
+        if (w->method != http_method(req) || strcmp(http_path_param(req, "object"), w->path) != 0)
+            continue;
+        c->wish = w->wish;
         upload_begin_as_known(req, known, c);
         return;
     }
-    error_set(&err, E_NOT_FOUND, "this call is for …/%s", path);
+    error_set(&err, E_NOT_FOUND, "a ring has …/generation, …/pause, …/resume and …/" SAMPLES);
     fail(c, &err);
-}
-
-static void swap_begin(struct http_request *req)
-{
-    wish_begin(req, GENERATION, RING_SWAP);
-}
-
-static void clear_begin(struct http_request *req)
-{
-    wish_begin(req, SAMPLES, RING_CLEAR);
 }
 
 /* --- between targets -------------------------------------------------------------------------- */
@@ -390,9 +526,13 @@ const struct http_route ring_routes[] = {
      .signs = RING_SIGNS("POST"),
      .begin = push_begin,
      .summary = "`/samples`: appends samples to the ring.",
-     .query = HTTP_PARAMETERS(
-         {"producer", "name of the maker"},
-         {"sequence", "number of its push: a repeated one gets the same answer"}, FROM_PROXY),
+     .query =
+         HTTP_PARAMETERS({"producer", "name of the maker"},
+                         {"sequence", "number of its push: a repeated one gets the same answer"},
+                         {"wait", "so long at most for room, as 30s; then 429"},
+                         {"policy", "of a push into a full ring: block, or drop the oldest samples "
+                                    "that are in no generation"},
+                         FROM_PROXY),
      .body = "frames, one behind the other",
      .reply = "201 `{\"lane\", \"first\", \"count\"}` when they are stored",
      .errors = RING_ERRORS " bad_sample checksum_mismatch ring_full too_large no_space overloaded"},
@@ -406,11 +546,16 @@ const struct http_route ring_routes[] = {
      .summary = "`/samples`: samples of a lane of this target; `/status`: the ring, as its keeper "
                 "knows it.",
      .query = HTTP_PARAMETERS({"lane", "the lane"}, {"from", "ordinal of the first sample"},
-                              {"count", "at most so many (default 1)"}, FROM_PROXY),
+                              {"count", "at most so many (default 1)"},
+                              {"after", "of a status: wait for a generation beyond this one"},
+                              {"wait", "so long at most, as 30s; the reply then has no such one"},
+                              FROM_PROXY),
      .body = "",
-     .reply = "200 frames, of as many samples as header `Dfc-Ring-Count` says; or "
-              "`{\"ring\", \"keeper\", \"cap\", \"keep\", \"fill\", \"lanes\", \"head\"}`",
-     .errors = RING_ERRORS " generation_gone mountpath_disabled"},
+     .reply =
+         "200 frames, of as many samples as header `Dfc-Ring-Count` says, or 410, whose header "
+         "`Dfc-Ring-Lost` has the number of samples from `from` on that are lost; or "
+         "`{\"ring\", \"keeper\", \"cap\", \"keep\", \"fill\", \"lanes\", \"head\"}`",
+     .errors = RING_ERRORS " generation_gone mountpath_disabled overloaded"},
     {.name = "ring_swap",
      .method = HTTP_PUT,
      .pattern = RING_PATTERN,
@@ -419,8 +564,9 @@ const struct http_route ring_routes[] = {
      .right = RIGHT_WRITE,
      .changes = true,
      .signs = RING_SIGNS("PUT"),
-     .begin = swap_begin,
-     .summary = "`/generation`: the samples that are in no generation become one, at most cap.",
+     .begin = wish_begin,
+     .summary = "`/generation`: the samples that are in no generation become one, at most cap; "
+                "`/pause`: full ones wait, until `/resume`.",
      .query = HTTP_PARAMETERS(FROM_PROXY),
      .body = "",
      .reply = "200 `{\"generation\": number}`",
@@ -432,7 +578,7 @@ const struct http_route ring_routes[] = {
      .right = RIGHT_DELETE,
      .changes = true,
      .signs = RING_SIGNS("DELETE"),
-     .begin = clear_begin,
+     .begin = wish_begin,
      .summary = "`/samples`: drops all generations, and all samples that the keeper knows.",
      .query = HTTP_PARAMETERS(FROM_PROXY),
      .body = "",
@@ -445,8 +591,10 @@ const struct http_route ring_routes[] = {
      .right = RIGHT_NODE,
      .begin = counts_begin,
      .summary = "Tells the keeper of a ring what the lanes of a target have.",
-     .body = "`{\"node\", \"lanes\": [{\"lane\", \"first\", \"count\", \"closed\", \"drained\"}]}`",
-     .reply = "200 `{\"lanes\": [{\"release\", \"forget\"}]}`, in the same order",
+     .body = "`{\"node\", \"lanes\": [{\"lane\", \"first\", \"count\", \"closed\", \"drained\", "
+             "\"drop_to\", \"holes\"}]}`",
+     .reply =
+         "200 `{\"lanes\": [{\"release\", \"sealed\", \"taken\", \"forget\"}]}`, in the same order",
      .errors = "invalid_argument bucket_not_found not_a_ring not_ready"},
     {.name = NULL},
 };

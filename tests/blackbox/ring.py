@@ -4,9 +4,12 @@ what is wrong is refused; a full ring refuses pushes until a generation is dropp
 
 import json
 import os
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import ring_lib as ring
-from lib import check, equal, main, wait_for
+from lib import Http, check, equal, main, wait_for
 
 KIND = {"data": b"0123", "label": b"cat"}
 
@@ -70,6 +73,49 @@ def test_clear_drops_all(c):
     ring.push(c, "ring", ring.frames(*(sample(i) for i in range(10)))).expect(201)
     h = ring.wait_generation(c, "ring", 4)
     equal(numbers(ring.read_generation(c, "ring", ring.generation(h))), list(range(10)), "samples")
+
+
+def poll(c, after, wait, query=""):
+    path = f"/v1/rings/polled/status?after={after}&wait={wait}{query}"
+    return Http().request("GET", c.url() + path)
+
+
+def test_a_call_waits_for_the_next_generation(c):
+    """Redirected or relayed; and all that wait are told."""
+    def found(reply):
+        return reply.expect(200).json()["head"]["generation"]
+    c.create("polled", ring="cap=2")
+    ring.push(c, "polled", ring.frames(sample(1), sample(2))).expect(201)
+    equal(found(poll(c, 0, "60s")), 1, "the first generation")
+    equal(found(poll(c, 0, "60s")), 1, "a generation that is there")
+    began = time.monotonic()
+    equal(found(poll(c, 1, "300ms")), 1, "the time is over")
+    check(time.monotonic() - began >= 0.3, "it has waited")
+    with ThreadPoolExecutor(8) as pool:
+        calls = [pool.submit(poll, c, 1, "60s", "&redirect=never" if i % 2 else "") for i in range(8)]
+        began = time.monotonic()
+        ring.push(c, "polled", ring.frames(sample(1), sample(2))).expect(201)
+        equal([found(call.result()) for call in calls], 8 * [2], "the next generation")
+    check(time.monotonic() - began < 50, "nobody has waited to the end")
+    for query in ("after=1", "wait=1s", "after=x&wait=1s", "after=1&wait=x", "after=1&wait=2h"):
+        c.call("GET", f"/v1/rings/polled/status?{query}").expect(400, "invalid_argument")
+
+
+def test_so_many_calls_wait(c):
+    with ThreadPoolExecutor(30) as pool:
+        calls = [pool.submit(poll, c, 2, "3s") for _ in range(30)]
+        statuses = Counter(call.result().status for call in calls)
+    equal(set(statuses), {200, 503}, "replies")
+    check(statuses[200] >= 20, f"{statuses}")
+
+
+def test_a_wait_ends_with_the_ring(c):
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(poll, c, 2, "60s")
+        began = time.monotonic()
+        c.destroy("polled")
+        check(call.result().status in (404, 503), "the reply")
+    check(time.monotonic() - began < 50, "it has not waited to the end")
 
 
 def test_a_push_that_is_repeated_is_stored_once(c):
@@ -144,8 +190,74 @@ def test_a_full_ring_refuses(c):
     ring.push(c, "full", ring.frames(sample(1, 4_000_000))).expect(413, "too_large")
 
 
+def test_a_paused_ring(c):
+    """No generation but by a swap, until it is resumed; whoever asks."""
+    def call(what):
+        return c.call("PUT", f"/v1/rings/paused/{what}").expect(200).json()["generation"]
+    c.create("paused", ring="cap=2,keep=9")
+    equal(call("pause"), 0, "generation")
+    ring.push(c, "paused", ring.frames(*(sample(i) for i in range(6)))).expect(201)
+    wait_for(lambda: ring.status(c, "paused").expect(200).json()["fill"] == 6, "6 samples")
+    equal(ring.status(c, "paused").json()["head"]["paused"], True, "paused")
+    check("paused" in c.dfcctl("ring", "status", "paused").stdout, "dfcctl shows it")
+    equal(call("generation"), 1, "a swap by hand")
+    equal(call("pause"), 1, "paused again")
+    equal(c.dfcctl("ring", "resume", "paused").returncode, 0, "resume")
+    h = ring.wait_generation(c, "paused", 3)
+    check("paused" not in h, "no longer paused")
+    found = [n for g in h["generations"] for n in numbers(ring.read_generation(c, "paused", g))]
+    equal(sorted(found), list(range(6)), "all samples, each once")
+    c.call("PUT", "/v1/rings/paused/else").expect(404, "not_found", text="resume")
+
+
+def test_the_oldest_are_dropped(c):
+    """With the policy drop no push is refused: generations and the newest samples stay."""
+    c.create("drops", ring={"cap": 4, "keep": 0, "bytes_max": 6 << 20})
+    ring.push(c, "drops", ring.frames(*(sample(i) for i in range(4)))).expect(201)
+    ring.wait_generation(c, "drops", 1)
+    c.call("PUT", "/v1/rings/drops/pause").expect(200)
+    for i in range(150):
+        path = f"/v1/rings/drops/samples?producer=m&sequence={i}&policy=drop"
+        c.call("POST", path, ring.frames(sample(i, 100_000))).expect(201)
+        check(files_of(c) <= 4 * (6 << 20), f"the rings have {files_of(c)} bytes")
+    h = ring.head(c, "drops")
+    check(h["dropped_total"] > 50, f"{h['dropped_total']} were dropped")
+    equal(numbers(ring.read_generation(c, "drops", ring.generation(h))), list(range(4)), "the generation")
+    shape = {"cap": 4, "keep": 16, "bytes_max": 6 << 20}
+    c.call("PUT", "/v1/buckets/drops", {"action": "setprops", "value": {"ring": shape}}).expect(200)
+    c.call("PUT", "/v1/rings/drops/resume").expect(200)
+
+    def all_is_told():
+        known = ring.status(c, "drops").expect(200).json()
+        h = known["head"]
+        return known["fill"] < 4 and h["samples_total"] - 4 + h["dropped_total"] + known["fill"] == 150
+    wait_for(all_is_told, "each sample in a generation, dropped or left")
+    h = ring.head(c, "drops")
+    c.call("POST", path.replace("=drop", "=x"), b"").expect(400, "invalid_argument", text="policy")
+    for g in h["generations"]:
+        equal(len(ring.read_generation(c, "drops", g)), 4, "samples of a generation")
+
+
+def test_a_push_waits_for_room(c):
+    c.create("waits", ring={"cap": 1000, "keep": 0, "bytes_max": 6 << 20})
+    body = ring.frames(sample(1, 100_000))
+    i = 0
+    while ring.push(c, "waits", body, "m", i).status == 201:
+        i += 1
+    path = f"/v1/rings/waits/samples?producer=m&sequence={i}&wait="
+    began = time.monotonic()
+    c.call("POST", path + "300ms", body).expect(429, "ring_full")
+    check(time.monotonic() - began >= 0.3, "it has waited")
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(Http().request, "POST", c.url() + path + "60s", body)
+        c.call("DELETE", "/v1/rings/waits/samples").expect(200)
+        call.result().expect(201)
+    check(time.monotonic() - began < 50, "it has not waited to the end")
+    c.call("POST", path + "2h", body).expect(400, "invalid_argument", text="ring_wait_max")
+
+
 def test_a_destroyed_ring_leaves_nothing(c):
-    for name in ("ring", "once", "full"):
+    for name in ("ring", "once", "full", "paused", "drops", "waits"):
         c.destroy(name)
     wait_for(lambda: files_of(c) == 0, "removal of all files")
 
@@ -173,4 +285,4 @@ def test_dfcctl(c):
 
 
 if __name__ == "__main__":
-    main(targets=3, mountpaths=2, args=("--target-arg=--ring-grace=200ms",))
+    main(targets=3, mountpaths=2, args=("--target-arg=--ring-grace=200ms", "--target-arg=--ring-waits-max=20"))

@@ -36,6 +36,14 @@ def generation(h, number=None):
     return found[-1] if found else None
 
 
+def lanes(c, ring):
+    return {lane["lane"] for lane in status(c, ring).expect(200).json()["lanes"]}
+
+
+def samples_of(body):
+    return list(_frame.parse(body))
+
+
 def size_of(g):
     return sum(cut["to"] - cut["from"] for cut in g["cuts"])
 

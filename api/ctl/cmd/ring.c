@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/dfc_ring.h"
+#include "api/ctl/cmd/ring_read.h"
 #include "api/ctl/files/landing.h"
 #include "api/ctl/interrupt.h"
 #include "api/ctl/names/name.h"
@@ -21,16 +22,9 @@
 #include "ring/frame.h"
 #include "ring/head.h"
 
-enum { FILE_BYTES_MAX = 256 << 20, PRODUCER_MAX = 32, LOOK_MS = 100 };
+enum { FILE_BYTES_MAX = 256 << 20, PRODUCER_MAX = 32, LOOK_MS = 1000 };
 
 DEFINE_CLEANUP(struct table, table_free);
-
-static int fail_ring(const struct ctl *ctl, const struct dfc_error *err, const char *verb,
-                     const char *ring)
-{
-    _cleanup_free_ char *what = xprintf("%s ring '%s'", verb, ring);
-    return ctl_fail(ctl, err, what);
-}
 
 static int64_t number(json_t *doc, const char *field)
 {
@@ -64,35 +58,40 @@ static int read_head(struct ctl *ctl, json_t *doc, struct ring_head *out)
     return ctl_fail_common(ctl, &e, EXIT_FAILED);
 }
 
-static int get_status(struct ctl *ctl, const char *ring, json_t **doc, struct ring_head *head)
-{
-    struct dfc_error err;
-    _cleanup_free_ char *text = NULL;
-    if (dfc_ring_status(ctl->client, ring, &text, &err) != DFC_OK)
-        return fail_ring(ctl, &err, "ask for", ring);
-    int code = ctl_parse(ctl, text, doc);
-    return code == EXIT_OK ? read_head(ctl, *doc, head) : code;
-}
-
 int ring_status(struct ctl *ctl, const struct args *args)
 {
     _cleanup_json_ json_t *doc = NULL;
     _cleanup_ring_head_ struct ring_head head = {.generation = 0};
-    int code = get_status(ctl, args->words[0], &doc, &head);
+    int code = ring_ask(ctl, args->words[0], &doc, &head);
     if (code != EXIT_OK)
         return code;
     if (ctl->json) {
         ctl_print_json(ctl, steal(doc));
         return EXIT_OK;
     }
-    ctl_say(ctl, "ring %s: generation %llu, %lld of %lld samples of the next one, keeper %s",
+    ctl_say(ctl, "ring %s: generation %llu, %lld of %lld samples of the next one%s, keeper %s",
             args->words[0], (unsigned long long)head.generation, (long long)number(doc, "fill"),
-            (long long)number(doc, "cap"), json_string_value(json_object_get(doc, "keeper")));
+            (long long)number(doc, "cap"), head.is_paused ? ", paused" : "",
+            json_string_value(json_object_get(doc, "keeper")));
     print_generations(ctl, &head);
     return EXIT_OK;
 }
 
 /* ---- wait ---- */
+
+static int poll_status(struct ctl *ctl, const char *ring, uint64_t wanted, uint64_t timeout_ms,
+                       json_t **doc, struct ring_head *head)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *text = NULL;
+    const uint64_t wait_ms = timeout_ms > 0 && timeout_ms < LOOK_MS ? timeout_ms : LOOK_MS;
+    if (wanted == 0)
+        return ring_ask(ctl, ring, doc, head);
+    if (dfc_ring_wait(ctl->client, ring, wanted - 1, (uint32_t)wait_ms, &text, &err) != DFC_OK)
+        return ring_fail(ctl, &err, "ask for", ring);
+    int code = ctl_parse(ctl, text, doc);
+    return code == EXIT_OK ? read_head(ctl, *doc, head) : code;
+}
 
 static int wait_for(struct ctl *ctl, const char *ring, uint64_t wanted, uint64_t timeout_ms)
 {
@@ -100,7 +99,7 @@ static int wait_for(struct ctl *ctl, const char *ring, uint64_t wanted, uint64_t
     for (;;) {
         _cleanup_json_ json_t *doc = NULL;
         _cleanup_ring_head_ struct ring_head head = {.generation = 0};
-        int code = get_status(ctl, ring, &doc, &head);
+        int code = poll_status(ctl, ring, wanted, timeout_ms, &doc, &head);
         if (code != EXIT_OK || head.generation >= wanted)
             return code;
         if (timeout_ms > 0 && clock_ms() - began > timeout_ms) {
@@ -109,7 +108,7 @@ static int wait_for(struct ctl *ctl, const char *ring, uint64_t wanted, uint64_t
                        (long long)number(doc, "cap"));
             return EXIT_UNREACHABLE; /* as job wait says that the time ran out */
         }
-        if (!interrupt_pause(LOOK_MS))
+        if (interrupted())
             return EXIT_INTERRUPTED;
     }
 }
@@ -144,7 +143,7 @@ static int act(struct ctl *ctl, const struct args *args, ring_call *call, const 
     _cleanup_free_ char *text = NULL;
     _cleanup_json_ json_t *doc = NULL;
     if (call(ctl->client, args->words[0], &text, &err) != DFC_OK)
-        return fail_ring(ctl, &err, verb, args->words[0]);
+        return ring_fail(ctl, &err, verb, args->words[0]);
     int code = ctl_parse(ctl, text, &doc);
     if (code != EXIT_OK)
         return code;
@@ -158,6 +157,16 @@ static int act(struct ctl *ctl, const struct args *args, ring_call *call, const 
 int ring_swap(struct ctl *ctl, const struct args *args)
 {
     return act(ctl, args, dfc_ring_swap, "swap", "ring %s: generation %lld");
+}
+
+int ring_pause(struct ctl *ctl, const struct args *args)
+{
+    return act(ctl, args, dfc_ring_pause, "pause", "ring %s: paused behind generation %lld");
+}
+
+int ring_resume(struct ctl *ctl, const struct args *args)
+{
+    return act(ctl, args, dfc_ring_resume, "resume", "ring %s: resumed behind generation %lld");
 }
 
 int ring_clear(struct ctl *ctl, const struct args *args)
@@ -242,7 +251,7 @@ int ring_push(struct ctl *ctl, const struct args *args)
     random_id("dfcctl-", producer);
     if (dfc_ring_push(ctl->client, args->words[0], producer, 1, frame.data, frame.len, &text,
                       &err) != DFC_OK)
-        return fail_ring(ctl, &err, "push into", args->words[0]);
+        return ring_fail(ctl, &err, "push into", args->words[0]);
     int code = ctl_parse(ctl, text, &doc);
     if (code != EXIT_OK)
         return code;
@@ -354,7 +363,7 @@ int ring_get(struct ctl *ctl, const struct args *args)
     size_t size;
     if (parse_u64(args->words[1], &index, &e) != 0)
         return ctl_fail_common(ctl, &e, EXIT_USAGE);
-    int code = get_status(ctl, args->words[0], &doc, &head);
+    int code = ring_ask(ctl, args->words[0], &doc, &head);
     if (code != EXIT_OK)
         return code;
     const struct ring_generation *g = ring_head_generation(&head, head.generation);
@@ -370,6 +379,6 @@ int ring_get(struct ctl *ctl, const struct args *args)
         return ctl_fail_common(ctl, &e, EXIT_FAILED);
     }
     if (dfc_ring_read(ctl->client, args->words[0], lane, ordinal, 1, &bytes, &size, &err) != DFC_OK)
-        return fail_ring(ctl, &err, "read from", args->words[0]);
+        return ring_fail(ctl, &err, "read from", args->words[0]);
     return show_sample(ctl, bytes, size, dir);
 }
