@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "common/parse.h"
+#include "common/pages/roff.h"
 #include "common/suggest.h"
 
 /* A value of any type, before it is stored. */
@@ -521,6 +522,27 @@ void params_help(const struct param_row *rows, struct buf *out)
         buf_printf(out, "        default %s", row->default_text[0] ? row->default_text : "empty");
         put_bounds(out, row);
         buf_putc(out, '\n');
+    }
+}
+
+void params_man(const struct param_row *rows, struct buf *out)
+{
+    roff_item(out, "--config=FILE");
+    roff_text(out, "JSON object with parameters by name");
+    for (const struct param_row *row = rows; row->name != NULL; row++) {
+        _cleanup_(buf_done)
+        struct buf text = BUF_INIT;
+        buf_puts(&text, "--");
+        put_dashed(&text, row->name);
+        buf_printf(&text, row->type == PARAM_boolean ? "[=%s]" : "=%s",
+                   param_type_units[row->type]);
+        roff_item(out, buf_str(&text));
+        roff_text(out, row->help);
+        buf_clear(&text);
+        buf_printf(&text, "(default %s", row->default_text[0] ? row->default_text : "empty");
+        put_bounds(&text, row);
+        buf_putc(&text, ')');
+        roff_text(out, buf_str(&text));
     }
 }
 

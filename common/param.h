@@ -77,4 +77,5 @@ void params_take(const struct param_row *rows, void *values, const void *last, c
 json_t *params_describe(const struct param_row *rows, const void *values, const char *const *live);
 json_t *params_json(const struct param_row *rows, const void *values);
 void params_help(const struct param_row *rows, struct buf *out);     /* text for --help */
+void params_man(const struct param_row *rows, struct buf *out);      /* items of a manual page */
 void params_markdown(const struct param_row *rows, struct buf *out); /* table for docs/ */

@@ -365,6 +365,18 @@ static void help_and_markdown(void **state)
         "| `node_id` | text |  |  |  | the node's name |\n");
 }
 
+static void manual_page(void **state)
+{
+    (void)state;
+    _cleanup_(buf_done)
+    struct buf page = BUF_INIT;
+    params_man(rows, &page);
+    assert_non_null(strstr(buf_str(&page), ".TP\n.B \"\\-\\-http\\-memory=SIZE\"\n"
+                                           "memory for one request\n"
+                                           "(default 256KiB, at least 4KiB, at most 64MiB)\n"));
+    assert_non_null(strstr(buf_str(&page), "(default empty)\n"));
+}
+
 static void percentages(void **state)
 {
     (void)state;
@@ -404,6 +416,7 @@ int main(void)
         cmocka_unit_test_teardown(a_broken_file_is_named, teardown),
         cmocka_unit_test_teardown(values_as_json_load_again, teardown),
         cmocka_unit_test_teardown(help_and_markdown, teardown),
+        cmocka_unit_test_teardown(manual_page, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/metrics.h"
+#include "common/pages/roff.h"
 #include "io/descriptors.h"
 #include "io/file.h"
 #include "net/daemon_metrics.h"
@@ -33,8 +34,30 @@ static void put_help(const struct daemon_program *p, struct buf *out)
                "(--config FILE); the command line wins, then the environment.\n\n",
                p->name, p->summary, p->name);
     params_help(p->params, out);
-    buf_puts(out, "\n  --help, --version, --api-markdown, --params-markdown, --metrics-markdown,\n"
-                  "  --errors-markdown: print and leave\n");
+    buf_puts(out, "\n  --help, --version, --man, --api-markdown, --params-markdown,\n"
+                  "  --metrics-markdown, --errors-markdown: print and leave\n");
+}
+
+static void put_man(const struct daemon_program *p, struct buf *out)
+{
+    roff_head(out, p->name, 8, p->summary);
+    roff_part(out, "SYNOPSIS");
+    roff_item(out, p->name);
+    roff_text(out, "[--NAME=VALUE | --NAME VALUE]...");
+    roff_part(out, "DESCRIPTION");
+    roff_text(out,
+              "Each parameter below can also be set in the environment (DFC_NAME) and in a JSON "
+              "file (--config FILE). The command line wins, then the environment.");
+    roff_part(out, "PARAMETERS");
+    params_man(p->params, out);
+    roff_part(out, "SIGNALS");
+    roff_item(out, "SIGTERM, SIGINT");
+    roff_text(out, "The daemon ends after the requests that are under way.");
+    roff_item(out, "SIGHUP");
+    roff_text(out, "The daemon opens its log file again, and reads the key and the configuration "
+                   "file again.");
+    roff_part(out, "SEE ALSO");
+    roff_text(out, "dfcctl(1)");
 }
 
 static void put_version(const struct daemon_program *p, struct buf *out)
@@ -72,6 +95,7 @@ static const struct {
 } printers[] = {
     {"--help", put_help},
     {"--version", put_version},
+    {"--man", put_man},
     {"--api-markdown", put_api},
     {"--params-markdown", put_params},
     {"--metrics-markdown", put_metrics},

@@ -40,8 +40,9 @@ struct daemon_program {
     const struct daemon_printer *printers;  /* ends with a row without option; or NULL */
 };
 
-/* --help, --version, the tables for docs/ (--api-markdown, --params-markdown, --metrics-markdown,
- * --errors-markdown) and the program's own: prints to stdout and returns true. */
+/* --help, --version, --man, the tables for docs/ (--api-markdown, --params-markdown,
+ * --metrics-markdown, --errors-markdown) and the program's own: prints to stdout and returns
+ * true. */
 bool daemon_printed(const struct daemon_program *p, int argc, char **argv);
 
 struct daemon_config {

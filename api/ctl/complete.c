@@ -189,29 +189,3 @@ void completion_of_table(const struct completion *c, struct buf *out)
         break;
     }
 }
-
-/* bash splits words at ':' and '=' too; the script undoes that, and hands the whole line's words
- * over.  "@files" asks for names of files; a candidate that ends with / or = gets no space. */
-const char complete_bash_script[] =
-    "# bash completion for dfcctl; made by: dfcctl completion bash\n"
-    "_dfcctl() {\n"
-    "    local line=${COMP_LINE:0:COMP_POINT} current cut one\n"
-    "    local -a words found\n"
-    "    read -ra words <<<\"$line\"\n"
-    "    [[ $line == *[[:space:]] ]] && words+=(\"\")\n"
-    "    current=${words[${#words[@]}-1]}\n"
-    "    cut=${current%\"${current##*[:=]}\"}\n"
-    "    mapfile -t found < <(\"${words[0]}\" __complete -- \"${words[@]:1}\" 2>/dev/null)\n"
-    "    COMPREPLY=()\n"
-    "    for one in \"${found[@]}\"; do\n"
-    "        if [[ $one == @files ]]; then\n"
-    "            compopt -o filenames\n"
-    "            mapfile -t -O \"${#COMPREPLY[@]}\" COMPREPLY < <(compgen -f -- \"$current\")\n"
-    "            continue\n"
-    "        fi\n"
-    "        [[ $one == */ || $one == *= ]] && compopt -o nospace\n"
-    "        printf -v one %q \"${one#\"$cut\"}\"\n" /* a name may have a command in it */
-    "        COMPREPLY+=(\"$one\")\n"
-    "    done\n"
-    "}\n"
-    "complete -F _dfcctl dfcctl\n";

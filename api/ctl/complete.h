@@ -8,7 +8,12 @@
 #include "api/ctl/command.h"
 #include "common/buf.h"
 
-extern const char complete_bash_script[];
+/* What makes a shell complete; a row without a name ends the table.  complete_scripts.c. */
+struct completion_script {
+    const char *shell; /* "bash" */
+    const char *text;
+};
+extern const struct completion_script completion_scripts[];
 
 /* What is to be completed. */
 enum complete_kind {

@@ -325,5 +325,63 @@ printf '%%s\\n' "${COMPREPLY[@]}"
         self.assertFalse(os.path.exists(self.path("PWNED")), "a completed name was run")
 
 
+    def in_shell(self, shell, script):
+        """The lines that a script prints, with the programs of this build in its PATH."""
+        program = shutil.which(shell)
+        if program is None:
+            self.skipTest(f"there is no {shell}")
+        env = self.environment(PATH=os.path.dirname(DFCCTL) + ":" + os.environ["PATH"],
+                               HOME=self.dir)
+        option = ["-f"] if shell == "zsh" else []
+        out = subprocess.run([program, *option, "-c", script], cwd=self.dir, env=env,
+                             stdout=subprocess.PIPE, check=True).stdout.decode()
+        return out.split("\n")[:-1]
+
+    def test_bash_completes_the_options_of_daemons(self):
+        found = self.in_shell("bash", self.text("completion", "bash") + """
+compopt() { :; }
+_dfc_daemon dfc-targetd --mountpath_
+_dfc_daemon dfc-targetd --mountpath-r
+printf '%s\\n' "${COMPREPLY[@]}"
+""")
+        self.assertEqual(found, ["--mountpath-roots="])
+
+    def test_zsh(self):
+        self.mock.create("train", {"a/1": b""})
+        script = self.text("completion", "zsh") + """
+compadd() { while [[ $1 != -- ]]; do shift; done; shift; print -rl -- "$@" | grep -- "^$PREFIX" }
+_files() { print files }
+_gnu_generic() { print generic }
+ask() { words=("$@"); CURRENT=$#; PREFIX=$words[$#]; _dfcctl }
+"""
+
+        def replies(*words):
+            return self.in_shell("zsh", script + "ask " + " ".join(f"'{w}'" for w in words))
+
+        self.assertEqual(replies("dfcctl", "bucket", "cr"), ["create"])
+        self.assertEqual(replies("dfcctl", "cat", "dfc://train/a"), ["dfc://train/a/"])
+        self.assertEqual(replies("dfcctl", "ls", "--output=j"), ["--output=json"])
+        self.assertEqual(replies("dfcctl", "put", "fi"), ["files"])
+        self.assertEqual(replies("dfc-proxyd", "--x"), ["generic"])
+
+    def test_fish(self):
+        self.mock.create("train", {"a/1": b""})
+        self.write("file-here", b"")
+        script = self.text("completion", "fish")
+
+        def replies(line):
+            return self.in_shell("fish", script + f"complete -C '{line}'")
+
+        self.assertEqual(replies("dfcctl bucket cr"), ["create"])
+        self.assertEqual(replies("dfcctl cat dfc://train/a"), ["dfc://train/a/"])
+        self.assertEqual(replies("dfcctl ls --output=j"), ["--output=json"])
+        self.assertEqual(replies("dfcctl put fi"), ["file-here"])
+        self.assertIn("node", replies("dfcctl "))
+        self.assertIn("--mountpath-roots=", replies("dfc-targetd --mountpath-r"))
+
+    def test_a_shell_without_a_script_is_refused(self):
+        self.run_ctl("completion", "tcsh", code=2)
+        self.assertIn("only for bash, fish and zsh", self.err)
+
 if __name__ == "__main__":
     unittest.main()

@@ -17,8 +17,7 @@ static void put_synopsis(FILE *out, const struct command *c)
         fprintf(out, " %s", c->words);
 }
 
-/* "-o, --output FORMAT" */
-static void flag_text(const struct flag *f, char *out, size_t room)
+void help_flag_text(const struct flag *f, char *out, size_t room)
 {
     char letter[8] = "";
     if (f->letter != '\0')
@@ -35,7 +34,7 @@ static void flag_text(const struct flag *f, char *out, size_t room)
 static void put_flag(FILE *out, const struct flag *f, const char *help)
 {
     char text[160];
-    flag_text(f, text, sizeof text);
+    help_flag_text(f, text, sizeof text);
     if (strlen(text) < FLAG_COLUMN)
         fprintf(out, "  %-*s %s\n", FLAG_COLUMN, text, help);
     else
@@ -126,7 +125,7 @@ static void md_flags(FILE *out, const struct command *c, const enum flag_id *lis
     char text[160];
     fputs("| flag | meaning |\n|---|---|\n", out);
     for (; *list != F_END; list++) {
-        flag_text(&flag_table[*list], text, sizeof text);
+        help_flag_text(&flag_table[*list], text, sizeof text);
         fputs("| `", out);
         md_cell(out, text);
         fputs("` | ", out);
@@ -173,8 +172,9 @@ static const char md_intro[] =
     "three where they are known. Progress bars appear on standard error when it is a terminal.\n\n"
     "**Environment.** `DFC_ENDPOINT`: the cluster's proxies, separated by commas. `NO_COLOR`: no\n"
     "colours.\n\n"
-    "**Completion.** `source <(dfcctl completion bash)`; it knows the cluster's buckets, objects,\n"
-    "nodes and jobs as well, also as values of flags (`--input-bucket`).\n\n";
+    "**Completion.** `source <(dfcctl completion bash)`, or fish, or zsh; it knows the\n"
+    "cluster's buckets, objects, nodes and jobs as well, also as values of flags "
+    "(`--input-bucket`).\n\n";
 
 void help_markdown(FILE *out)
 {

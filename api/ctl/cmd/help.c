@@ -1,15 +1,20 @@
 /* help, version, completion. */
 #include "api/ctl/commands.h"
 
+#include <string.h>
+
 #include "api/ctl/complete.h"
 #include "api/ctl/help.h"
+#include "api/ctl/man.h"
 #include "common/build.h"
 
 int show_help(struct ctl *ctl, const struct args *args)
 {
     const char *noun = args->words[0];
-    if (args->given[F_markdown]) {
-        help_markdown(ctl->out);
+    if (args->given[F_man] && args->given[F_markdown])
+        return ctl_usage(ctl, "--man and --markdown exclude each other");
+    if (args->given[F_man] || args->given[F_markdown]) {
+        (args->given[F_man] ? help_man : help_markdown)(ctl->out);
         return EXIT_OK;
     }
     if (noun == NULL) {
@@ -43,8 +48,12 @@ int show_version(struct ctl *ctl, const struct args *args)
 
 int show_completion(struct ctl *ctl, const struct args *args)
 {
-    if (strcmp(args->words[0], "bash") != 0)
-        return ctl_usage(ctl, "there is no completion for '%s', only for bash", args->words[0]);
-    fputs(complete_bash_script, ctl->out);
-    return EXIT_OK;
+    for (const struct completion_script *s = completion_scripts; s->shell != NULL; s++) {
+        if (strcmp(args->words[0], s->shell) == 0) {
+            fputs(s->text, ctl->out);
+            return EXIT_OK;
+        }
+    }
+    return ctl_usage(ctl, "there is no completion for '%s', only for bash, fish and zsh",
+                     args->words[0]);
 }
