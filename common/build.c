@@ -1,17 +1,29 @@
 #include "common/build.h"
 
 #include <stdio.h>
+#include <string.h>
 
-static const char *commit_of_build = "";
+static char commit_of_build[64] = "";
+static char date_of_build[16] = "";
 static char text_of_build[128] = DFC_VERSION;
 
-void build_set_commit(const char *commit)
+static void write_text(void)
 {
-    commit_of_build = commit;
-    if (commit[0] != '\0')
-        snprintf(text_of_build, sizeof text_of_build, "%s (%s)", DFC_VERSION, commit);
-    else
-        snprintf(text_of_build, sizeof text_of_build, "%s", DFC_VERSION);
+    char commit[80] = "", date[32] = "";
+    if (commit_of_build[0] != '\0')
+        snprintf(commit, sizeof commit, " (%s)", commit_of_build);
+    if (date_of_build[0] != '\0')
+        snprintf(date, sizeof date, ", built %s", date_of_build);
+    snprintf(text_of_build, sizeof text_of_build, "%s%s%s", DFC_VERSION, commit, date);
+}
+
+void build_set(const char *commit_and_date)
+{
+    size_t len = strcspn(commit_and_date, " ");
+    const char *date = commit_and_date + len;
+    snprintf(commit_of_build, sizeof commit_of_build, "%.*s", (int)len, commit_and_date);
+    snprintf(date_of_build, sizeof date_of_build, "%s", date[0] == ' ' ? date + 1 : date);
+    write_text();
 }
 
 const char *build_release(void)
@@ -22,6 +34,11 @@ const char *build_release(void)
 const char *build_commit(void)
 {
     return commit_of_build;
+}
+
+const char *build_date(void)
+{
+    return date_of_build;
 }
 
 const char *build_text(void)

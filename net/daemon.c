@@ -199,7 +199,7 @@ int daemon_begin(const struct daemon_config *config, int *signals_fd, struct err
         return code;
     daemon_metrics_begin();
     log_info("starting", lstr("program", config->program), lstr("release", build_release()),
-             lstr("commit", build_commit()), li64("pid", getpid()));
+             lstr("commit", build_commit()), lstr("built", build_date()), li64("pid", getpid()));
     descriptors_raise();
     descriptors_check(config->files_wanted + FILES_BESIDE);
     signal(SIGPIPE, SIG_IGN); /* a client that leaves is an error of write(), not an end */

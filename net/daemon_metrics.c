@@ -13,8 +13,8 @@
 void daemon_metrics_begin(void)
 {
     char labels[160];
-    snprintf(labels, sizeof labels, "version=\"%s\",commit=\"%s\"", build_release(),
-             build_commit());
+    snprintf(labels, sizeof labels, "version=\"%s\",commit=\"%s\",built=\"%s\"", build_release(),
+             build_commit(), build_date());
     metric_set(metric_get(M_build_info, labels), 1);
     metric_set(metric_get(M_process_start_time_seconds, NULL), clock_wall_ms() / 1000);
     metric_set(metric_get(M_process_max_fds, NULL), (int64_t)descriptors_limit());

@@ -132,7 +132,7 @@ static int run(struct proxy_params *params, const struct arguments *args, struct
 
 int main(int argc, char **argv)
 {
-    build_set_commit(BUILD_COMMIT);
+    build_set(BUILD_COMMIT_AND_DATE);
     if (daemon_printed(&program, argc, argv))
         return 0;
     struct proxy_params params = {0};

@@ -142,7 +142,7 @@ static int run(struct target_params *params, const struct arguments *args, struc
 
 int main(int argc, char **argv)
 {
-    build_set_commit(BUILD_COMMIT);
+    build_set(BUILD_COMMIT_AND_DATE);
     if (daemon_printed(&program, argc, argv))
         return 0;
     struct target_params params = {0};

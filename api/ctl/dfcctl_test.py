@@ -59,7 +59,8 @@ class CommandLine(Case):
     def test_version(self):
         for words in (["version"], ["--version"]):
             self.assertRegex(self.text(*words),
-                             r"^dfcctl \d+\.\d+\.\d+( \([0-9a-f]+(\+changes)?\))?\n$")
+                             r"^dfcctl \d+\.\d+\.\d+( \([0-9a-f]+(\+changes)?\))?"
+                             r", built \d{4}-\d\d-\d\d\n$")
 
     def test_documentation_is_made_from_the_table(self):
         with open(os.path.join(ROOT, "docs", "reference", "dfcctl.md"), "rb") as f:

@@ -4,6 +4,6 @@
 
 int main(int argc, char **argv)
 {
-    build_set_commit(BUILD_COMMIT);
+    build_set(BUILD_COMMIT_AND_DATE);
     return ctl_main(argc, argv);
 }

@@ -142,7 +142,7 @@ static int run(struct cached_params *p, const struct arguments *args, struct err
 
 int main(int argc, char **argv)
 {
-    build_set_commit(BUILD_COMMIT);
+    build_set(BUILD_COMMIT_AND_DATE);
     if (daemon_printed(&program, argc, argv))
         return 0;
     struct cached_params params = {0};

@@ -83,7 +83,7 @@ static int run_helper(int argc, char *const *argv)
 int main(int argc, char **argv)
 {
     struct error err = ERROR_INIT;
-    build_set_commit(BUILD_COMMIT);
+    build_set(BUILD_COMMIT_AND_DATE);
     if (fault_configure(getenv("DFC_FAULTS"), &err) != 0)
         return program_fail(PROGRAM_USAGE, "DFC_FAULTS: %s", err.message);
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {

@@ -109,14 +109,14 @@ def metrics(c, node):
 def built(program):
     text = subprocess.run([os.path.join(BUILD, program), "--version"], capture_output=True,
                           text=True, check=True).stdout
-    found = re.fullmatch(rf"{program} (\S+)(?: \((\S+)\))?\n", text)
+    found = re.fullmatch(rf"{program} (\S+?)(?: \((\S+)\))?, built (\S+)\n", text)
     check(found, f"--version of {program}: {text!r}")
-    return found.group(1), found.group(2) or ""
+    return found.group(1), found.group(2) or "", found.group(3)
 
 
 def test_which_build_it_is_is_said_everywhere(c):
-    release, commit = built("dfc-targetd")
-    equal(built("dfcctl"), (release, commit), "dfcctl --version")
+    release, commit, day = built("dfc-targetd")
+    equal(built("dfcctl"), (release, commit, day), "dfcctl --version")
 
     def told():
         """Nodes tell the primary with their first keepalive."""
@@ -133,7 +133,8 @@ def test_which_build_it_is_is_said_everywhere(c):
         info = c.get_json("/v1/daemon", node)
         equal((info["release"], info["commit"]), (release, commit), f"/v1/daemon of {node}")
         equal(
-            metrics(c, node).get(f'dfc_build_info{{version="{release}",commit="{commit}"}}'), 1,
+            metrics(c, node).get(
+                f'dfc_build_info{{version="{release}",commit="{commit}",built="{day}"}}'), 1,
             f"{node}: build")
         first = c.log(node).splitlines()[0]
         check(

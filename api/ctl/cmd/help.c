@@ -39,8 +39,8 @@ int show_version(struct ctl *ctl, const struct args *args)
 {
     (void)args;
     if (ctl->json)
-        ctl_print_json(
-            ctl, json_pack("{s:s, s:s}", "version", build_release(), "commit", build_commit()));
+        ctl_print_json(ctl, json_pack("{s:s, s:s, s:s}", "version", build_release(), "commit",
+                                      build_commit(), "built", build_date()));
     else
         fprintf(ctl->out, "dfcctl %s\n", build_text());
     return EXIT_OK;
