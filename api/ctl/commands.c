@@ -36,6 +36,11 @@ static const struct flag_help of_put[] = {{F_recursive, "directories are stored 
                                           {F_END, NULL}};
 static const struct flag_help of_sync[] = {
     {F_dry_run, "print what would be sent and removed, and do nothing"}, {F_END, NULL}};
+static const struct flag_help of_node_wait[] = {
+    {F_wait, "wait until its objects are moved; of a target that leaves: until it has left"},
+    {F_END, NULL}};
+static const struct flag_help of_node_ok[] = {{F_wait, "wait until it may be stopped"},
+                                              {F_END, NULL}};
 static const struct flag_help of_vdisc_burn[] = {
     {F_to, "the image: dfc://BUCKET/NAME.vdsc; -o IMAGE does the same"},
     {F_bucket,
@@ -129,6 +134,7 @@ const struct noun nouns[] = {
     {"login", "Be a user of a cluster with access control"},
     {"logout", "Forget a login"},
     {"whoami", "Which user the commands are of"},
+    {"support", "Help from others"},
     {"help", "Help"},
     {"completion", "Completion for shells"},
     {"version", "Version"},
@@ -152,6 +158,7 @@ const struct command commands[] = {
 #include "api/ctl/verbs/vdisc.def"
 #include "api/ctl/verbs/user.def"
 #include "api/ctl/verbs/login.def"
+#include "api/ctl/verbs/support.def"
 #include "api/ctl/verbs/itself.def"
     {0},
 };

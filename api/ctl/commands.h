@@ -22,6 +22,7 @@ int node_ls(struct ctl *ctl, const struct args *args);
 int node_show(struct ctl *ctl, const struct args *args);
 int node_rm(struct ctl *ctl, const struct args *args);
 int node_maintenance(struct ctl *ctl, const struct args *args);
+int node_ok_to_stop(struct ctl *ctl, const struct args *args);
 int node_decommission(struct ctl *ctl, const struct args *args);
 int cluster_rebalance(struct ctl *ctl, const struct args *args);
 
@@ -152,6 +153,8 @@ int auth_explain(struct ctl *ctl, const struct args *args);
 int session_login(struct ctl *ctl, const struct args *args);
 int session_logout(struct ctl *ctl, const struct args *args);
 int session_whoami(struct ctl *ctl, const struct args *args);
+
+int support_bundle(struct ctl *ctl, const struct args *args);
 
 int show_help(struct ctl *ctl, const struct args *args);
 int show_version(struct ctl *ctl, const struct args *args);

@@ -325,7 +325,6 @@ printf '%%s\\n' "${COMPREPLY[@]}"
             "evil/" + evil + "\n")
         self.assertFalse(os.path.exists(self.path("PWNED")), "a completed name was run")
 
-
     def in_shell(self, shell, script):
         """The lines that a script prints, with the programs of this build in its PATH."""
         program = shutil.which(shell)
@@ -383,6 +382,7 @@ ask() { words=("$@"); CURRENT=$#; PREFIX=$words[$#]; _dfcctl }
     def test_a_shell_without_a_script_is_refused(self):
         self.run_ctl("completion", "tcsh", code=2)
         self.assertIn("only for bash, fish and zsh", self.err)
+
 
 if __name__ == "__main__":
     unittest.main()

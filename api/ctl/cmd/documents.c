@@ -16,7 +16,6 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 
-enum { BACKUP_MODE = 0600 }; /* it has all documents: jobs and URLs of backends */
 enum { HAND_OVER_TRIES = 40, HAND_OVER_PAUSE_MS = 500 };
 
 DEFINE_CLEANUP(struct table, table_free);
@@ -133,28 +132,6 @@ int cluster_set_primary(struct ctl *ctl, const struct args *args)
 
 /* ---- backup ---- */
 
-static int write_landing(const char *path, const char *text, struct error *err)
-{
-    struct landing l;
-    int r = landing_open_path(&l, path, err);
-    size_t len = strlen(text);
-    if (r == 0 && l.temporary != NULL && fchmod(l.fd, BACKUP_MODE) != 0)
-        r = error_errno(err, errno, "chmod '%s'", path);
-    for (size_t done = 0; r == 0 && done < len;) {
-        ssize_t n = write(l.fd, text + done, len - done);
-        if (n < 0 && errno != EINTR)
-            r = error_errno(err, errno, "write '%s'", path);
-        else if (n > 0)
-            done += (size_t)n;
-    }
-    if (r == 0 && fsync(l.fd) != 0 && errno != EINVAL && errno != EROFS)
-        r = error_errno(err, errno, "write '%s'", path);
-    if (r == 0)
-        r = landing_commit(&l, err);
-    landing_done(&l);
-    return r;
-}
-
 int cluster_backup(struct ctl *ctl, const struct args *args)
 {
     _cleanup_json_ json_t *state = NULL;
@@ -168,7 +145,8 @@ int cluster_backup(struct ctl *ctl, const struct args *args)
         fprintf(ctl->out, "%s\n", text);
         return EXIT_OK;
     }
-    if (write_landing(args->words[0], text, &err) != 0)
+    /* It has all documents: jobs and URLs of backends. */
+    if (landing_write_private(args->words[0], text, &err) != 0)
         return ctl_fail_common(ctl, &err, EXIT_FAILED);
     return say(ctl,
                json_pack("{s:s, s:O, s:O, s:O}", "file", args->words[0], "cluster",

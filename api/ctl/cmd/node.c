@@ -3,42 +3,60 @@
 
 #include <string.h>
 
+#include "api/ctl/cmd/node_stop.h"
 #include "api/ctl/command.h"
 #include "api/ctl/ctl.h"
 #include "api/ctl/job_wait.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 
-static int act(struct ctl *ctl, const char *node, const char *action, bool force, const char *said)
+struct action {
+    const char *name; /* in the API */
+    const char *said;
+    const char *waits_for; /* --wait: this state, and nothing is being moved; NULL: it has left */
+};
+
+static int act(struct ctl *ctl, const struct args *args, const char *node, const struct action *a)
 {
     struct dfc_error err;
-    if (dfc_node_act(ctl->client, node, action, force, &err) != DFC_OK) {
+    if (args->given[F_timeout] && !args->given[F_wait])
+        return ctl_usage(ctl, "--timeout goes with --wait");
+    if (dfc_node_act(ctl->client, node, a->name, args->given[F_force], &err) != DFC_OK) {
         _cleanup_free_ char *what = xprintf("node '%s'", node);
         return ctl_fail(ctl, &err, what);
     }
+    int code = EXIT_OK;
+    if (args->given[F_wait]) {
+        ctl_remark(ctl, "%s %s; waiting until its objects are moved", node, a->said);
+        code = node_wait_moved(ctl, node, a->waits_for, args->number[F_timeout]);
+    }
+    if (code != EXIT_OK)
+        return code;
     if (ctl->json)
-        ctl_print_json(ctl, json_pack("{s:s, s:s}", "node", node, "action", action));
+        ctl_print_json(ctl, json_pack("{s:s, s:s}", "node", node, "action", a->name));
+    else if (args->given[F_wait])
+        ctl_say(ctl, "%s: nothing is left to move", node);
     else
-        ctl_say(ctl, "%s %s", node, said);
+        ctl_say(ctl, "%s %s", node, a->said);
     return EXIT_OK;
 }
 
 int node_maintenance(struct ctl *ctl, const struct args *args)
 {
-    const char *node = args->words[1];
-    bool force = args->given[F_force];
+    static const struct action start = {"startmaintenance", "is in maintenance", "maintenance"};
+    static const struct action stop = {"stopmaintenance", "is active", "active"};
     if (strcmp(args->words[0], "start") == 0)
-        return act(ctl, node, "startmaintenance", force, "is in maintenance");
+        return act(ctl, args, args->words[1], &start);
     if (strcmp(args->words[0], "stop") == 0)
-        return act(ctl, node, "stopmaintenance", force, "is active");
+        return act(ctl, args, args->words[1], &stop);
     return ctl_usage(ctl, "'%s' is neither start nor stop", args->words[0]);
 }
 
 int node_decommission(struct ctl *ctl, const struct args *args)
 {
+    static const struct action leave = {"decommission", "leaves the cluster", NULL};
     const char *node = args->words[0];
-    bool force = args->given[F_force];
-    if (force) {
+    if (args->given[F_force]) {
         _cleanup_free_ char *question =
             xprintf("Have node '%s' leave the cluster, and lose the objects that only it has where "
                     "they cannot be moved?",
@@ -47,7 +65,7 @@ int node_decommission(struct ctl *ctl, const struct args *args)
         if (code != EXIT_OK)
             return code;
     }
-    return act(ctl, node, "decommission", force, "leaves the cluster");
+    return act(ctl, args, node, &leave);
 }
 
 int cluster_rebalance(struct ctl *ctl, const struct args *args)

@@ -172,3 +172,33 @@ void landing_done(struct landing *l)
     free(l->leaf);
     *l = LANDING_INIT;
 }
+
+static int write_all(int fd, const char *path, const char *text, struct error *err)
+{
+    size_t len = strlen(text);
+    for (size_t done = 0; done < len;) {
+        ssize_t n = write(fd, text + done, len - done);
+        if (n < 0 && errno != EINTR)
+            return error_errno(err, errno, "write '%s'", path);
+        if (n > 0)
+            done += (size_t)n;
+    }
+    if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS)
+        return error_errno(err, errno, "write '%s'", path);
+    return 0;
+}
+
+int landing_write_private(const char *path, const char *text, struct error *err)
+{
+    enum { OWNER_ALONE = 0600 };
+    struct landing l;
+    int r = landing_open_path(&l, path, err);
+    if (r == 0 && l.temporary != NULL && fchmod(l.fd, OWNER_ALONE) != 0)
+        r = error_errno(err, errno, "chmod '%s'", path);
+    if (r == 0)
+        r = write_all(l.fd, path, text, err);
+    if (r == 0)
+        r = landing_commit(&l, err);
+    landing_done(&l);
+    return r;
+}

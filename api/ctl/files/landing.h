@@ -31,3 +31,6 @@ int landing_remove_below(int root, const char *key, struct error *err); /* one f
 void landing_prune_below(int root, const char *directory);
 int landing_commit(struct landing *l, struct error *err);
 void landing_done(struct landing *l); /* removes what was not committed */
+/* The whole of it: a file with this text, durable, that its owner alone may read and write.  What
+ * exists and is no file is written to as it is. */
+int landing_write_private(const char *path, const char *text, struct error *err);

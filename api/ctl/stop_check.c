@@ -1,0 +1,128 @@
+#include "api/ctl/stop_check.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/mem.h"
+
+enum { BUCKETS_NAMED = 5 };
+
+static const char *text_at(json_t *obj, const char *field)
+{
+    const char *text = json_string_value(json_object_get(obj, field));
+    return text != NULL ? text : "";
+}
+
+static bool is(json_t *node, const char *field, const char *value)
+{
+    return strcmp(text_at(node, field), value) == 0;
+}
+
+/* Takes the text. */
+static void say(json_t *reasons, char *text)
+{
+    json_array_append_new(reasons, json_string(text));
+    free(text);
+}
+
+static json_t *find(json_t *nodes, const char *id)
+{
+    size_t i;
+    json_t *node;
+    json_array_foreach(nodes, i, node)
+    {
+        if (is(node, "id", id))
+            return node;
+    }
+    return NULL;
+}
+
+static size_t count_others(json_t *nodes, json_t *node)
+{
+    size_t i, count = 0;
+    json_t *other;
+    json_array_foreach(nodes, i, other)
+    {
+        count += other != node && is(other, "role", text_at(node, "role")) &&
+                 is(other, "state", "active");
+    }
+    return count;
+}
+
+/* Another target, which must stand in. */
+static void check_other(json_t *reasons, json_t *other)
+{
+    const char *id = text_at(other, "id");
+    json_t *capacity = json_object_get(other, "capacity");
+    if (!is(other, "state", "active")) {
+        if (is(other, "state", "unreachable"))
+            say(reasons, xprintf("target '%s' is unreachable", id));
+        return;
+    }
+    if (json_object_get(other, "version") == NULL)
+        say(reasons, xprintf("target '%s' has not reported to the primary yet", id));
+    if (json_is_true(json_object_get(other, "late")))
+        say(reasons, xprintf("target '%s' is late with its reports", id));
+    if (text_at(other, "lag")[0] != '\0')
+        say(reasons,
+            xprintf("target '%s' has not got yet what it missed (%s)", id, text_at(other, "lag")));
+    if (json_integer_value(json_object_get(capacity, "mountpaths_missing")) > 0)
+        say(reasons, xprintf("target '%s' has a mountpath that is disabled or missing", id));
+}
+
+static void check_buckets(json_t *reasons, json_t *buckets)
+{
+    size_t i, exposed = 0;
+    json_t *b;
+    json_array_foreach(buckets, i, b)
+    {
+        if (is(b, "protection", "protected") || exposed++ >= BUCKETS_NAMED)
+            continue;
+        if (is(b, "protection", "one_copy"))
+            say(reasons, xprintf("bucket '%s' keeps one copy of each object", text_at(b, "name")));
+        else
+            say(reasons,
+                xprintf("bucket '%s' is %s", text_at(b, "name"), text_at(b, "protection")));
+    }
+    if (exposed > BUCKETS_NAMED)
+        say(reasons, xprintf("%zu more buckets are not protected", exposed - BUCKETS_NAMED));
+}
+
+static void check_target(json_t *reasons, json_t *overview, json_t *buckets, json_t *node)
+{
+    json_t *nodes = json_object_get(overview, "nodes");
+    bool moving = !json_is_false(json_object_get(overview, "moving"));
+    size_t i;
+    json_t *other;
+    if (is(node, "state", "unreachable"))
+        return;
+    if (moving)
+        say(reasons, xstrdup("objects are being moved between targets: see 'dfcctl job ls --kind "
+                             "rebalance'"));
+    if (!is(node, "state", "active"))
+        return;
+    if (count_others(nodes, node) == 0)
+        say(reasons, xstrdup("no other target is active"));
+    json_array_foreach(nodes, i, other)
+    {
+        if (other != node && is(other, "role", "target"))
+            check_other(reasons, other);
+    }
+    check_buckets(reasons, buckets);
+}
+
+int stop_check(json_t *overview, json_t *buckets, const char *id, json_t **reasons,
+               struct error *err)
+{
+    json_t *nodes = json_object_get(overview, "nodes");
+    json_t *node = find(nodes, id);
+    if (node == NULL)
+        return error_set(err, E_NODE_NOT_FOUND, "no node is called '%.64s'", id);
+    *reasons = json_array();
+    if (is(node, "role", "target"))
+        check_target(*reasons, overview, json_object_get(buckets, "buckets"), node);
+    else if (!is(node, "state", "unreachable") && count_others(nodes, node) == 0)
+        say(*reasons, xstrdup("no other proxy is active"));
+    return 0;
+}
