@@ -29,6 +29,7 @@
 #include "net/direct/direct.h"
 #include "net/http/visitor.h"
 #include "net/tls/tls.h"
+#include "proxy/jobs/job_stall.h"
 #include "proxy/listeners.h"
 #include "proxy/primary/candidate.h"
 #include "proxy/primary/etcd_params.h"
@@ -140,6 +141,7 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
     p->is_shared = !is_embedded(&p->params);
     pthread_rwlock_init(&p->role_lock, NULL);
     pthread_mutex_init(&p->verdict_lock, NULL);
+    p->stalls = job_stalls_new();
     p->summaries = summaries_new();
     p->lock_fd = -1;
     p->started_fd = eventfd(0, EFD_CLOEXEC);
@@ -553,6 +555,7 @@ void proxy_free(struct proxy *p)
     candidate_free(p->candidate);
     pthread_rwlock_destroy(&p->role_lock);
     pthread_mutex_destroy(&p->verdict_lock);
+    job_stalls_free(p->stalls);
     if (p->lock_fd >= 0)
         close(p->lock_fd);
     close(p->started_fd);

@@ -13,6 +13,7 @@
 #include "proxy/primary/node_actions.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/recovery.h"
+#include "proxy/http/scrape.h"
 
 enum { SETTINGS_MAX = 64 };
 
@@ -73,6 +74,8 @@ static json_t *part_view(const struct http_request *req, const struct cluster_st
 {
     if (strcmp(what, "settings") == 0)
         return settings_view(s);
+    if (strcmp(what, "scrape") == 0)
+        return scrape_view(s);
     if (strcmp(what, "state") == 0 && http_listener(req) == NET_CONTROL)
         return state_to_json(s);
     return state_part_to_json(s, what);
@@ -87,9 +90,11 @@ static void reply_part(struct http_request *req, struct proxy *p, const char *wh
         return;
     }
     struct error err;
-    error_set(&err, E_INVALID,
-              "parameter 'what': '%.64s' is not state, smap, bmd, config, access, settings or jobs",
-              what);
+    error_set(
+        &err, E_INVALID,
+        "parameter 'what': '%.64s' is not state, smap, bmd, config, access, settings, jobs or "
+        "scrape",
+        what);
     http_reply_error(req, &err);
 }
 
@@ -230,8 +235,10 @@ const struct http_route cluster_routes[] = {
      .right = RIGHT_SEE,
      .begin = get_begin,
      .summary = "The cluster: its nodes and how they are; or one of its documents.",
-     .query = HTTP_PARAMETERS({"what", "state, smap, bmd, config, access, settings (all, "
-                                       "with types, bounds and meanings) or jobs"}),
+     .query =
+         HTTP_PARAMETERS({"what", "state, smap, bmd, config, access, settings (all, "
+                                  "with types, bounds and meanings), jobs or scrape (the nodes "
+                                  "for Prometheus' http_sd_configs)"}),
      .body = "",
      .reply = "`{\"cluster\", \"term\", \"version\", \"primary\", \"healthy\", \"nodes\": "
               "[{\"id\", \"role\", \"state\", \"primary\", \"public_url\", \"control_url\", "

@@ -8,7 +8,9 @@
 #include "proxy/primary/cluster_view.h"
 #include "proxy/primary/members.h"
 #include "proxy/primary/proxy.h"
+#include "proxy/jobs/job_stall.h"
 #include "proxy/jobs/scrub_job.h"
+#include "proxy/primary/job_glue.h"
 
 static void count_nodes(const struct smap *m)
 {
@@ -97,6 +99,18 @@ static void show_health(struct proxy *p, const struct cluster_state *s, bool pri
     }
 }
 
+static json_t *reports(void *ctx, const char *job_id)
+{
+    return job_glue_reports(ctx, job_id);
+}
+
+static void show_stalls(struct proxy *p, const struct cluster_state *s, bool primary)
+{
+    pthread_mutex_lock(&p->verdict_lock);
+    job_stalls_look(p->stalls, primary ? &s->jobs : NULL, reports, p, clock_ms());
+    pthread_mutex_unlock(&p->verdict_lock);
+}
+
 void gauges_update(struct proxy *p)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
@@ -105,5 +119,6 @@ void gauges_update(struct proxy *p)
     metric_set(metric_get(M_cluster_primary, NULL), primary);
     show_health(p, s, primary);
     count_quotas(p, s, primary);
+    show_stalls(p, s, primary);
     metric_set(metric_get(M_scrub_age_seconds, NULL), age_ms / 1000);
 }

@@ -45,6 +45,7 @@ struct gateway;
 struct guard;
 struct witness;
 struct job_glue;
+struct job_stalls;
 struct login;
 struct password_tries;
 struct members;
@@ -92,6 +93,7 @@ struct proxy {
     struct summaries *summaries; /* of buckets, for AIStore's SDK */
     pthread_mutex_t verdict_lock;
     struct health_verdict verdict; /* for /metrics */
+    struct job_stalls *stalls;     /* for /metrics; under the same lock */
     atomic_uint relays;            /* under way */
     atomic_uint reads_waiting;     /* those of them that wait for an owner */
     atomic_uint lists;
