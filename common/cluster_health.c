@@ -379,6 +379,15 @@ json_t *cluster_health_judge(json_t *overview)
     return json_pack("{s:s, s:o}", "health", cluster_health_colours[v.worst], "reasons", reasons);
 }
 
+json_t *cluster_health_said(json_t *overview)
+{
+    json_t *health = json_object_get(overview, "health");
+    json_t *reasons = json_object_get(overview, "reasons");
+    if (!json_is_string(health) || !json_is_array(reasons))
+        return cluster_health_judge(overview);
+    return json_pack("{s:O, s:O}", "health", health, "reasons", reasons);
+}
+
 const char *cluster_health_colour(json_t *overview)
 {
     _cleanup_json_ json_t *doc = cluster_health_judge(overview);

@@ -196,12 +196,28 @@ static void copies_soften_what_is_missing(void **unused)
         NULL, "yellow", 1, "must be compared (restarted)");
 }
 
+static void what_the_cluster_says_counts(void **state)
+{
+    (void)state;
+    _cleanup_json_ json_t *said = parse("{\"health\": \"yellow\", \"reasons\": [], \"nodes\": []}");
+    _cleanup_json_ json_t *doc = cluster_health_said(said);
+    assert_string_equal(json_string_value(json_object_get(doc, "health")), "yellow");
+    assert_int_equal(json_array_size(json_object_get(doc, "reasons")), 0);
+    _cleanup_json_ json_t *old = parse("{\"health\": \"yellow\", \"nodes\": []}");
+    _cleanup_json_ json_t *judged_here = cluster_health_said(old);
+    assert_string_equal(json_string_value(json_object_get(judged_here, "health")), "red");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everybody_is_there),    cmocka_unit_test(what_wants_looking_after),
-        cmocka_unit_test(what_a_target_reports), cmocka_unit_test(what_is_silent),
-        cmocka_unit_test(what_is_refused),       cmocka_unit_test(copies_soften_what_is_missing),
+        cmocka_unit_test(everybody_is_there),
+        cmocka_unit_test(what_wants_looking_after),
+        cmocka_unit_test(what_a_target_reports),
+        cmocka_unit_test(what_is_silent),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(copies_soften_what_is_missing),
+        cmocka_unit_test(what_the_cluster_says_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,14 @@ class ClusterAndJobs(Case):
         self.assertRegex(self.text("node", "show", "t1"), r"role +target")
         self.run_ctl("node", "show", "t9", code=3)
 
+    def test_the_health_is_what_the_cluster_says(self):
+        self.assertEqual(self.json("cluster", "health"), {"health": "green", "reasons": []})
+        reason = {"health": "red", "node": "t1", "text": "the cluster has its own reason"}
+        self.mock.verdict = {"health": "red", "reasons": [reason]}
+        self.assertIn("Health: red;", self.text("cluster", "status"))
+        self.assertIn(reason["text"], self.text("cluster", "health", code=1))
+        self.assertEqual(self.json("cluster", "health", code=1), self.mock.verdict)
+
     def spec(self):
         return next(iter(self.mock.jobs.values()))["spec"]
 

@@ -509,6 +509,7 @@ class MockCluster:
         self.page_limit = 10000
         self.summaries = []  # what a target says of itself, whichever is asked; the last one stays
         self.shown = {}  # what a target says of a part of itself: {"stats": document}
+        self.verdict = {}  # {"health": word, "reasons": [...]}: what the overview has of them
         self.uploads = mock_uploads.Uploads()  # None: a release without them
         self.job_end = "finished"
         self.job_warnings = []
@@ -585,7 +586,7 @@ class MockCluster:
                     "weight": 1, "since_ms": 1700000000000, "version": 12,
                     "capacity": {"total_bytes": 1 << 40, "available_bytes": 1 << 39}}
         nodes = [node(self.servers[0], True)] + [node(s) for s in self.servers[1:]]
-        return {"cluster": "mock", "term": 1, "version": 12, "primary": "p1", "healthy": True,
+        return {"cluster": "mock", "term": 1, "version": 12, "primary": "p1", "healthy": True, **self.verdict,
                 "nodes": nodes, "buckets": len(self.buckets), "jobs_running": 0}
 
 

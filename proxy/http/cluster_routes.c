@@ -7,6 +7,7 @@
 #include "cluster/placement/protection.h"
 #include "cluster/documents/settings.h"
 #include "common/build.h"
+#include "common/cluster_health.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/primary/cluster_view.h"
@@ -24,6 +25,8 @@ static void reply_view(struct http_request *req, bool primary_answers)
     struct proxy *p = http_user(req);
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *doc = cluster_view(p, s, primary_answers);
+    _cleanup_json_ json_t *verdict = cluster_health_judge(doc);
+    json_object_update(doc, verdict);
     http_reply_json(req, 200, doc);
 }
 
@@ -240,7 +243,9 @@ const struct http_route cluster_routes[] = {
                                   "with types, bounds and meanings), jobs or scrape (the nodes "
                                   "for Prometheus' http_sd_configs)"}),
      .body = "",
-     .reply = "`{\"cluster\", \"term\", \"version\", \"primary\", \"healthy\", \"nodes\": "
+     .reply = "`{\"cluster\", \"term\", \"version\", \"primary\", \"healthy\", \"health\": green, "
+              "yellow or red, \"reasons\": [{\"health\", \"node\", \"text\"}, the worst first], "
+              "\"nodes\": "
               "[{\"id\", \"role\", \"state\", \"primary\", \"public_url\", \"control_url\", "
               "\"data_url\", \"weight\", \"since_ms\", \"lag\" (restarted or missed: its copies "
               "are to be "

@@ -187,10 +187,13 @@ def test_the_colour_of_the_health_is_a_metric(c):
 
     def is_only(colour):
         said = json.loads(c.dfcctl("cluster", "health", "-o", "json").stdout)["health"]
-        return said == colour and colours("p1") == {"green": 0, "yellow": 0, "red": 0, colour: 1}
+        heard = c.get_json("/v1/cluster")["health"]
+        return said == heard == colour and colours("p1") == {
+            "green": 0, "yellow": 0, "red": 0, colour: 1}
 
     wait_for(lambda: is_only("green"), "green, for dfcctl and in the metric")
     equal(set(colours("p2").values()), {0}, "a proxy that is not the primary judges nothing")
+    equal(c.get_json("/v1/cluster", node="p2")["health"], "green", "it says what the primary says")
     c.stop("p2")
     wait_for(lambda: is_only("yellow"), "yellow without a proxy")
     c.start("p2")

@@ -131,6 +131,8 @@ def test_health_has_a_colour_and_reasons(c):
     said = health(c, 1)
     equal((said["health"], [r["node"] for r in said["reasons"] if "node" in r]), ("red", ["t2"]),
           "health")
+    overview = c.get_json("/v1/cluster")
+    equal({"health": overview["health"], "reasons": overview["reasons"]}, said, "the cluster's")
     check(all("t2" in r["text"] for r in said["reasons"] if "node" not in r),
           f"of buckets: {said['reasons']}")
     c.start("t2")

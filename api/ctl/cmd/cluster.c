@@ -164,7 +164,7 @@ int cluster_status(struct ctl *ctl, const struct args *args)
             (long long)int_at(doc, "term"), (long long)int_at(doc, "version"),
             text_at(doc, "primary"));
     print_nodes(ctl, json_object_get(doc, "nodes"));
-    _cleanup_json_ json_t *verdict = cluster_health_judge(doc);
+    _cleanup_json_ json_t *verdict = cluster_health_said(doc);
     print_summary(ctl, doc, text_at(verdict, "health"));
     print_full(ctl, json_object_get(doc, "nodes"));
     print_builds(ctl, json_object_get(doc, "nodes"));

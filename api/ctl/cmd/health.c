@@ -12,7 +12,7 @@ static int judge(struct ctl *ctl, json_t **verdict)
     int code = ctl_cluster(ctl, NULL, &overview);
     if (code != EXIT_OK)
         return code;
-    *verdict = cluster_health_judge(overview);
+    *verdict = cluster_health_said(overview);
     return EXIT_OK;
 }
 
