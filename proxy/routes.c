@@ -7,6 +7,7 @@
 #include "proxy/http/buckets.h"
 #include "proxy/http/cache_routes.h"
 #include "proxy/http/cluster_routes.h"
+#include "proxy/http/console_routes.h"
 #include "proxy/http/control_routes.h"
 #include "proxy/http/daemon_routes.h"
 #include "proxy/http/documents_routes.h"
@@ -24,10 +25,10 @@
 #include "proxy/s3/handlers.h"
 
 const struct http_route *const proxy_routes[] = {
-    object_routes,  list_routes,          bucket_routes, job_routes,
-    cluster_routes, control_routes,       daemon_routes, documents_routes,
-    session_routes, object_copies_routes, access_routes, reseal_routes,
-    auth_routes,    signed_url_routes,    s3_routes,     bucket_calls,
-    upload_routes,  upload_list_routes,   batch_routes,  ais_routes,
-    ring_routes,    cache_routes,         NULL,
+    object_routes,  list_routes,          bucket_routes,  job_routes,
+    cluster_routes, control_routes,       daemon_routes,  documents_routes,
+    session_routes, object_copies_routes, access_routes,  reseal_routes,
+    auth_routes,    signed_url_routes,    s3_routes,      bucket_calls,
+    upload_routes,  upload_list_routes,   batch_routes,   ais_routes,
+    ring_routes,    cache_routes,         console_routes, NULL,
 };

@@ -12,8 +12,8 @@ test_packages="libcmocka-dev clang-14 clang-format-14 clang-tidy-14 libclang-rt-
     libarchive-tools cpio zip xz-utils bzip2
     xorriso genisoimage p7zip-full libcdio-utils python3-pycdlib capnproto libnbd-bin qemu-utils
     redis-server postgresql stress-ng fio
-    qemu-system-x86 busybox-static
     zsh fish groff-base dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all python3-hatchling
+    qemu-system-x86 busybox-static chromium chromium-driver python3-selenium fonts-dejavu-core
     curl git rsync prometheus python3-requests python3-urllib3 python3-venv python3-yaml python3-xxhash python3-fsspec mypy"
 
 say() {

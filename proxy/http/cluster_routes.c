@@ -258,7 +258,7 @@ const struct http_route cluster_routes[] = {
               "\"protection\": {\"one_copy\", \"protected\", \"degraded\", \"unavailable\": "
               "buckets}, \"at_risk\": [{\"bucket\", \"protection\", \"why\"}, the first 20], "
               "\"without_credentials\": [{\"bucket\", \"why\"}: buckets whose endpoint is not in "
-              "backend_endpoints, the first 20], \"open_to_all\", "
+              "backend_endpoints, the first 20], \"public_auth\", \"open_to_all\", "
               "\"sealed_by_old_key\": secrets}`",
      .errors = ""},
     {.name = "cluster_action",

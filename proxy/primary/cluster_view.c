@@ -206,6 +206,7 @@ json_t *cluster_view(struct proxy *p, const struct cluster_state *s, bool primar
         (json_int_t)s->bmd.count, "jobs_running", (json_int_t)count_running(&s->jobs), "refused",
         (json_int_t)recovery_refused(p), "protection", protection_view(s), "at_risk",
         at_risk_view(s), "without_credentials", without_credentials_view(p, s));
+    json_object_set_new(doc, "public_auth", json_boolean(p->exposure == EXPOSURE_AUTH));
     if (is_open_to_all(&p->params, p->exposure))
         json_object_set_new(doc, "open_to_all", json_true());
     json_object_set_new(doc, "quotas", quotas_view(p, s));

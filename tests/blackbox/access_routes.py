@@ -72,7 +72,7 @@ def test_every_row_has_a_right(c):
     check(len(rows) > 60, f"only {len(rows)} rows")
     check({"cluster_action", "documents_get", "object_put"} <= names, f"{names}")
     open_rows = {row["name"] for _, row in rows if row["right"] == "none"}
-    equal(open_rows, {"health_get", "health", "auth_token"}, "rows without a right")
+    equal(open_rows, {"health_get", "health", "auth_token", "console", "console_file"}, "rows without a right")
     check(all(row["right"] not in ("unset", "node") for _, row in rows), f"{rows}")
 
 
