@@ -13,7 +13,7 @@
 #include "mount/program/tool.h"
 #include "mount/volfs/fsck.h"
 #include "mount/volfs/objects.h"
-#include "mount/volume/repair.h"
+#include "mount/volume/check/repair.h"
 #include "mount/volume/walk.h"
 
 struct run {

@@ -11,7 +11,7 @@
 #include "mount/program/client.h"
 #include "mount/program/options.h"
 #include "mount/program/program.h"
-#include "mount/volume/repair.h"
+#include "mount/volume/check/repair.h"
 #include "mount/volume/trees/trees.h"
 
 struct run {

@@ -4,7 +4,7 @@
  *     fsck_compare()  with the slices of the check */
 #pragma once
 
-#include "mount/volume/check.h"
+#include "mount/volume/check/check.h"
 
 struct fsck {
     struct volume_format format;

@@ -12,7 +12,7 @@
 
 #include "common/cleanup.h"
 #include "mount/meta/memory.h"
-#include "mount/volume/check.h"
+#include "mount/volume/check/check.h"
 #include "mount/volume/testing/clients.h"
 
 enum { FILES = 300 };

@@ -6,7 +6,7 @@
 
 #include "common/mem.h"
 #include "mount/meta/memory.h"
-#include "mount/volume/check.h"
+#include "mount/volume/check/check.h"
 #include "mount/volume/counters.h"
 #include "mount/volume/testing/sim.h"
 #include "mount/volume/trash.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "mount/volume/check.h"
+#include "mount/volume/check/check.h"
 #include "mount/volume/testing/clients.h"
 #include "mount/volume/trash.h"
 #include "mount/volume/trees/trees.h"

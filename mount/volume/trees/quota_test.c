@@ -17,7 +17,7 @@
 #include "common/cleanup.h"
 #include "mount/meta/memory.h"
 #include "mount/volume/dump.h"
-#include "mount/volume/repair.h"
+#include "mount/volume/check/repair.h"
 #include "mount/volume/testing/clients.h"
 #include "mount/volume/trash.h"
 #include "mount/volume/trees/trees.h"

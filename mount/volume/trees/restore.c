@@ -95,8 +95,8 @@ struct back {
     const char *was;
 };
 
-/* It counts for the quota of its place before it is there.  A quota that ends or begins meanwhile is
- * looked for again. */
+/* It counts for the quota of its place before it is there.  A quota that ends or begins meanwhile
+ * is looked for again. */
 static int move_to_place(struct restamp *to, const struct back *b)
 {
     uint64_t has = b->quota;

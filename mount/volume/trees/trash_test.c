@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "mount/volume/check.h"
+#include "mount/volume/check/check.h"
 #include "mount/volume/testing/clients.h"
 #include "mount/volume/trees/trees.h"
 

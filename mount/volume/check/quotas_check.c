@@ -1,4 +1,4 @@
-#include "mount/volume/check_quotas.h"
+#include "mount/volume/check/quotas_check.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

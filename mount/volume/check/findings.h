@@ -1,16 +1,12 @@
-/* A check of a volume's metadata: do names, counters, lists and queues agree?
- *
- * All keys are read, a page at a time.  Of a volume that is in use the pages are of different
- * moments: so what a first check finds is true only if a second one finds it again
- * (check_keep_common()). */
+/* What a check of a volume (check.h) finds. */
 #pragma once
 
-#include "mount/volume/format.h"
 #include "mount/volume/slices.h"
+#include "mount/meta/keys.h"
 
 enum check_kind {
 #define CHECK(name, repair, text) CHECK_##name,
-#include "mount/volume/check.def"
+#include "mount/volume/check/check.def"
 #undef CHECK
     CHECK_KINDS,
 };
@@ -38,12 +34,14 @@ struct check {
     uint64_t inodes;
 };
 
-/* check_done() is due in any case. */
-int check_run(struct check *c, struct meta *m, const struct volume_format *f, struct error *err);
-void check_done(struct check *c);
+/* A finding more; one about a counter, if it is wrong. */
+struct check_finding *check_add(struct check *c, enum check_kind kind, uint64_t id);
+void check_add_counter(struct check *c, enum check_kind kind, uint64_t id, int64_t is,
+                       int64_t should);
+/* "inode 7: wrong number of names: 2, and should be 1"; malloc'ed. */
+char *check_text(const struct check_finding *f);
 /* Keeps what is about quotas alone. */
 void check_keep_quotas(struct check *c);
 /* Takes out findings that `again` does not have. */
 void check_keep_common(struct check *c, const struct check *again);
-/* "inode 7: wrong number of names: 2, and should be 1"; malloc'ed. */
-char *check_text(const struct check_finding *f);
+void check_done(struct check *c);

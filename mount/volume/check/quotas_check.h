@@ -7,7 +7,7 @@
  * trash, and what is below a quota that is not whole. */
 #pragma once
 
-#include "mount/volume/check.h"
+#include "mount/volume/check/findings.h"
 #include "mount/volume/quotas.h"
 
 struct check_inode {
@@ -29,11 +29,6 @@ struct check_quotas {
     struct quota *all; /* in order of id */
     size_t count, room;
 };
-
-/* A finding more; one about a counter, if it is wrong. */
-struct check_finding *check_add(struct check *c, enum check_kind kind, uint64_t id);
-void check_add_counter(struct check *c, enum check_kind kind, uint64_t id, int64_t is,
-                       int64_t should);
 
 void check_quotas_see(struct check_quotas *q, const struct meta_row *row);
 void check_quotas_judge(struct check_quotas *q, const struct check_inodes *inodes, struct check *c);

@@ -1,5 +1,5 @@
 /* Damage of each kind is found, and put right where that can be. */
-#include "mount/volume/repair.h"
+#include "mount/volume/check/repair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "mount/volume/repair.h"
+#include "mount/volume/check/repair.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -260,7 +260,7 @@ static int decide(struct txn *t, void *op)
 {
     static int (*const repairs[])(struct txn *, struct repair *) = {
 #define CHECK(name, repair, text) repair,
-#include "mount/volume/check.def"
+#include "mount/volume/check/check.def"
 #undef CHECK
     };
     struct repair *r = op;

@@ -1,7 +1,7 @@
 /* Findings of a check, put right: each by one commit that expects what was found. */
 #pragma once
 
-#include "mount/volume/check.h"
+#include "mount/volume/check/check.h"
 #include "mount/volume/volume.h"
 
 /* 0; ENOTSUP: there is no repair of it; ESTALE: the volume has changed meanwhile, and a new check
