@@ -128,9 +128,9 @@ static int move_back(struct volume *v, const struct back *b)
 int volume_restore(struct volume *v, const char *hour, const char *name,
                    const struct volume_caller *caller)
 {
-    struct volume_inode found;
-    uint64_t directory, place;
-    const char *was;
+    struct volume_inode found = {0};
+    uint64_t directory, place = 0;
+    const char *was = NULL;
     struct arena *arena = arena_new(1024);
     int rc = find_hour(v, hour, &directory);
     if (rc == 0)
@@ -143,8 +143,9 @@ int volume_restore(struct volume *v, const char *hour, const char *name,
         rc = whole_name(v, found.ino, was, arena, &was);
     if (rc == 0)
         rc = place_check(v, place, was, caller);
+    const struct back b = {directory, found.ino, found.attr.quota, name, place, was};
     if (rc == 0)
-        rc = move_back(v, &(struct back){directory, found.ino, found.attr.quota, name, place, was});
+        rc = move_back(v, &b);
     arena_free(arena);
     return rc;
 }
