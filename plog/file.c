@@ -306,6 +306,53 @@ int plog_file_read(struct plog_file *f, void *to, size_t len, uint64_t offset, s
     return code;
 }
 
+/* What is wrong with the extent's bytes.  The store's own failure is an error of the walk. */
+static int verify_extent(struct plog_file *f, const struct plog_extent *e, struct error *why)
+{
+    struct block *b;
+    int code = 0;
+    const uint64_t last = (e->physical + e->length - 1) / PLOG_BLOCK;
+    for (uint64_t i = e->physical / PLOG_BLOCK; i <= last && code == 0; i++)
+        code = read_block(f, e->segment, i, &b, why);
+    return code;
+}
+
+static int walk_extent(struct plog_file *f, const struct plog_extent *e, bool verify,
+                       plog_file_each *each, void *ctx, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    char name[PLOG_NAME_MAX];
+    const int code = verify ? verify_extent(f, e, &why) : 0;
+    if (code != 0 && code != E_CORRUPT && code != E_NOT_FOUND) {
+        if (err != NULL)
+            *err = why;
+        return code;
+    }
+    plog_name_segment(name, f->look.head.id, &plog_map_segment(f->look.map, e->segment)->name);
+    return each(ctx, e, name, code != 0 ? why.message : NULL);
+}
+
+int plog_file_walk(struct plog_file *f, bool verify, plog_file_each *each, void *ctx,
+                   struct error *err)
+{
+    int code = plog_file_sync(f, err);
+    if (code == 0)
+        code = look(f, err);
+    if (code != 0)
+        return code;
+    const uint64_t size = plog_map_size(f->look.map);
+    for (uint64_t at = 0; code == 0 && plog_map_next(f->look.map, at, &at) && at < size;) {
+        const uint64_t end = size - at < WINDOW ? size : at + WINDOW;
+        struct plog_extents e;
+        plog_map_paint(f->look.map, at, end, &e);
+        for (size_t i = 0; i < e.count && code == 0; i++)
+            code = walk_extent(f, &e.items[i], verify, each, ctx, err);
+        plog_extents_done(&e);
+        at = end;
+    }
+    return code;
+}
+
 int plog_file_stat(struct plog_file *f, struct plog_file_stat *out, struct error *err)
 {
     int code = plog_file_sync(f, err);

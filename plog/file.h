@@ -49,6 +49,13 @@ struct plog_file_stat {
     size_t segments, records;
 };
 int plog_file_stat(struct plog_file *f, struct plog_file_stat *out, struct error *err);
+/* Of each extent of the file, ascending; holes are left out.  segment: its object.  why: NULL, or
+ * what is wrong with its bytes.  Other than 0 ends the walk and is its result. */
+typedef int plog_file_each(void *ctx, const struct plog_extent *e, const char *segment,
+                           const char *why);
+/* verify: the bytes are read and compared with their checksums. */
+int plog_file_walk(struct plog_file *f, bool verify, plog_file_each *each, void *ctx,
+                   struct error *err);
 /* After an error the file is still open: close it again, or drop what was not synced. */
 int plog_file_close(struct plog_file *f, struct error *err);
 void plog_file_drop(struct plog_file *f); /* frees it and stores nothing */

@@ -230,6 +230,17 @@ static void test_recovery(void **state)
     need_text(x, "synced");
 }
 
+/* found: extents, and those with damage. */
+static int count_extents(void *ctx, const struct plog_extent *e, const char *segment,
+                         const char *why)
+{
+    size_t *found = ctx;
+    assert_true(e->length > 0 && strstr(segment, "/s/") != NULL);
+    found[0]++;
+    found[1] += why != NULL;
+    return 0;
+}
+
 static void test_damage(void **state)
 {
     struct fixture *x = *state;
@@ -248,7 +259,31 @@ static void test_damage(void **state)
     assert_non_null(strstr(err.message, "/s/"));
     assert_non_null(strstr(err.message, "a/file"));
     assert_int_equal(got, 0);
+    size_t found[2] = {0, 0};
+    assert_int_equal(plog_file_walk(f, false, count_extents, found, NULL), 0);
+    assert_true(found[0] == 1 && found[1] == 0);
+    assert_int_equal(plog_file_walk(f, true, count_extents, found, NULL), 0);
+    assert_true(found[0] == 2 && found[1] == 1);
     plog_file_drop(f);
+}
+
+/* A walk shows what is seen, and takes no time for holes. */
+static void test_walk(void **state)
+{
+    struct fixture *x = *state;
+    size_t found[2] = {0, 0};
+    struct plog_file *f = open_file(x, &to_write);
+    assert_int_equal(plog_file_walk(f, true, count_extents, found, NULL), 0);
+    assert_int_equal(found[0], 0);
+    write_text(f, "aaaa", 0);
+    write_text(f, "bb", 1);
+    write_text(f, "end", PLOG_OFFSET_MAX - 10);
+    assert_int_equal(plog_file_walk(f, true, count_extents, found, NULL), 0);
+    assert_true(found[0] == 4 && found[1] == 0);
+    assert_int_equal(plog_file_cut(f, 2, NULL), 0);
+    assert_int_equal(plog_file_walk(f, true, count_extents, found, NULL), 0);
+    assert_int_equal(found[0], 4 + 2);
+    assert_int_equal(plog_file_close(f, NULL), 0);
 }
 
 /* --- random ----------------------------------------------------------------------------------- */
@@ -366,6 +401,7 @@ int main(void)
         TEST(test_truncate_and_unlink),
         TEST(test_recovery),
         TEST(test_damage),
+        TEST(test_walk),
         TEST(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

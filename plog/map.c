@@ -358,6 +358,32 @@ static size_t first_piece(const struct plog_map *m, uint64_t from)
     return low;
 }
 
+/* The first byte of the piece from `from` on, which is before its end. */
+static uint64_t next_of(const struct plog_record *r, uint64_t from)
+{
+    if (from <= r->start || r->stride == 0)
+        return from > r->start ? from : r->start;
+    const uint64_t within = (from - r->start) % r->stride;
+    return within < r->length ? from : from + (r->stride - within);
+}
+
+bool plog_map_next(struct plog_map *m, uint64_t from, uint64_t *at)
+{
+    bool is_found = false;
+    get_ready(m);
+    for (size_t i = first_piece(m, from); i < m->pieces_count; i++) {
+        const struct plog_record *r = &m->pieces[i].record;
+        if (is_found && r->start >= *at)
+            break;
+        if (plog_record_end(r) <= from)
+            continue;
+        const uint64_t next = next_of(r, from);
+        *at = is_found && *at < next ? *at : next;
+        is_found = true;
+    }
+    return is_found;
+}
+
 static void collect(struct canvas *c)
 {
     const struct plog_map *m = c->map;

@@ -57,6 +57,8 @@ const uint8_t *plog_map_index(const struct plog_map *m, size_t i);
 uint64_t plog_map_size(struct plog_map *m);        /* of the file */
 uint64_t plog_map_bytes(const struct plog_map *m); /* of data in all segments */
 uint32_t plog_map_epoch(const struct plog_map *m); /* the greatest */
+/* The first byte from `from` on that some write has, be it cut or not; false: there is none. */
+bool plog_map_next(struct plog_map *m, uint64_t from, uint64_t *at);
 /* The extents of [from, to), ascending; what is between them reads as zeros.  Neighbours in one
  * segment are one extent.  Memory grows with the writes in the range: callers keep it small. */
 void plog_map_paint(struct plog_map *m, uint64_t from, uint64_t to, struct plog_extents *out);

@@ -246,17 +246,42 @@ static void test_far_window(void **state)
     assert_true(e.items[0].start == from && e.items[0].physical == (uint64_t)15 * LENGTH + 5);
     plog_extents_done(&e);
     assert_true(plog_map_size(m) == (uint64_t)LENGTH * WRITERS * 20);
+    uint64_t at;
+    assert_true(plog_map_next(m, from, &at) && at == from);
+    assert_false(plog_map_next(m, plog_map_size(m), &at));
     plog_map_free(m);
     free(data);
+}
+
+static void test_next(void **state)
+{
+    (void)state;
+    struct plog_map *m = plog_map_new();
+    struct plog_segment s = {.end = 0};
+    struct plog_segment_name name = {.epoch = 1};
+    uint64_t at;
+    for (uint64_t i = 0; i < 10; i++)
+        plog_segment_write(&s, "abc", 3, 1000 + i * 1000); /* 1000, 2000, … 10000 */
+    plog_segment_write(&s, "abc", 3, 5500);
+    plog_segment_seal(&s, &name);
+    add(m, &s);
+    const uint64_t pairs[][2] = {{0, 1000},    {1002, 1002}, {1003, 2000}, {5003, 5500},
+                                 {5501, 5501}, {5503, 6000}, {9999, 10000}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        assert_true(plog_map_next(m, pairs[i][0], &at));
+        assert_true(at == pairs[i][1]);
+    }
+    assert_false(plog_map_next(m, 10003, &at));
+    plog_segment_done(&s);
+    plog_map_free(m);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_far_window),
+        cmocka_unit_test(test_random), cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_damage), cmocka_unit_test(test_far_window),
+        cmocka_unit_test(test_next),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,9 @@ int object_head(struct ctl *ctl, const struct args *args);
 int object_show(struct ctl *ctl, const struct args *args);
 int object_sync(struct ctl *ctl, const struct args *args);
 
+int plog_check(struct ctl *ctl, const struct args *args);
 int plog_end_dead(struct ctl *ctl, const struct args *args);
+int plog_map_extents(struct ctl *ctl, const struct args *args);
 int plog_show(struct ctl *ctl, const struct args *args);
 int ring_status(struct ctl *ctl, const struct args *args);
 int ring_push(struct ctl *ctl, const struct args *args);

@@ -145,6 +145,38 @@ int dfc_plog_stat(struct dfc_plog *p, struct dfc_plog_stat *out, struct dfc_erro
     return result_of(code, &e, err);
 }
 
+struct walk {
+    int (*each)(void *context, const struct dfc_plog_extent *e);
+    void *context;
+    bool is_ended; /* by each() */
+};
+
+static int walk_one(void *ctx, const struct plog_extent *e, const char *segment, const char *why)
+{
+    struct walk *w = ctx;
+    const struct dfc_plog_extent x = {.start = e->start,
+                                      .length = e->length,
+                                      .segment = segment,
+                                      .physical = e->physical,
+                                      .why = why};
+    w->is_ended = w->each(w->context, &x) != 0;
+    return w->is_ended ? E_CANCELLED : 0;
+}
+
+int dfc_plog_walk(struct dfc_plog *p, bool verify,
+                  int (*each)(void *context, const struct dfc_plog_extent *e), void *context,
+                  struct dfc_error *err)
+{
+    struct error e = ERROR_INIT;
+    struct walk w = {.each = each, .context = context};
+    pthread_mutex_lock(&p->lock);
+    const int code = plog_file_walk(p->file, verify, walk_one, &w, &e);
+    pthread_mutex_unlock(&p->lock);
+    if (w.is_ended)
+        return failure_set(err, DFC_LOCAL, E_CANCELLED, "the caller ended the walk");
+    return result_of(code, &e, err);
+}
+
 int dfc_plog_close(struct dfc_plog *p, struct dfc_error *err)
 {
     struct error e = ERROR_INIT;

@@ -62,6 +62,17 @@ struct dfc_plog_stat {
     uint64_t created_ms, modified_ms; /* modified: when it was merged last */
 };
 int dfc_plog_stat(struct dfc_plog *plog, struct dfc_plog_stat *stat, struct dfc_error *err);
+struct dfc_plog_extent {
+    uint64_t start, length; /* in the file */
+    const char *segment;    /* the object that has the bytes */
+    uint64_t physical;      /* where they begin in it */
+    const char *why;        /* what is wrong with them; NULL: nothing, or not verified */
+};
+/* Calls each() for every extent of the file, ascending; holes have none.  verify: the bytes are
+ * read and compared with their checksums.  A result of each() but 0 ends the walk: DFC_LOCAL. */
+int dfc_plog_walk(struct dfc_plog *plog, bool verify,
+                  int (*each)(void *context, const struct dfc_plog_extent *e), void *context,
+                  struct dfc_error *err);
 /* After an error the handle is still open: repeat the call, or drop it. */
 int dfc_plog_close(struct dfc_plog *plog, struct dfc_error *err);
 void dfc_plog_drop(struct dfc_plog *plog); /* what was not synced is forgotten */

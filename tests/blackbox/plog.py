@@ -131,6 +131,14 @@ def test_strided_and_a_writer_that_is_killed(c):
     writers[2].do("write", 0, 1, 77)  # it was taken for dead, and lives
     writers[2].do("close")
     equal(read_twice(c, "strided")[0], 77, "a write after the recovery")
+    check(command(c, "check", "dfc://b/strided").startswith("OK"), "plog check")
+    rows = json.loads(command(c, "map", "dfc://b/strided", "-o", "json"))["found"]
+    written = len(seen) - read_twice(c, "strided").count(0)
+    equal(sum(r["length"] for r in rows), written, "bytes in the map")
+    victim = rows[0]["segment"]
+    c.put("b", victim, b"x" * len(c.get("b", victim).expect(200).body))
+    lines = command(c, "check", "dfc://b/strided", code=6).splitlines()
+    check(victim in lines[0] and lines[-1].startswith("FAILED"), "plog check of damage")
     for w in writers:
         w.__exit__()
 
