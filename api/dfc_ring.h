@@ -26,6 +26,16 @@ DFC_API int dfc_ring_resume(struct dfc_client *client, const char *ring, char **
 /* Drops all samples.  {"generation"} */
 DFC_API int dfc_ring_clear(struct dfc_client *client, const char *ring, char **document,
                            struct dfc_error *err);
+/* A group of readers joins, or stays, and has consumed all generations up to `done`.  The next
+ * generation waits for each group, unless it is silent for longer than its lease_ms (0: the
+ * cluster's ring_lease).  {"generation", "joined"}: joined is true if the group was not there, or
+ * was too long silent: generations may have passed it over. */
+DFC_API int dfc_ring_group(struct dfc_client *client, const char *ring, const char *group,
+                           uint64_t done, uint64_t lease_ms, char **document,
+                           struct dfc_error *err);
+/* No generation waits for the group any more. */
+DFC_API int dfc_ring_leave(struct dfc_client *client, const char *ring, const char *group,
+                           char **document, struct dfc_error *err);
 /* Frames, one behind the other.  With a producer a push that is repeated is stored once; its
  * sequence is another one in each push.  document: {"lane", "first", "count"}, or NULL. */
 DFC_API int dfc_ring_push(struct dfc_client *client, const char *ring, const char *producer,

@@ -67,6 +67,41 @@ int dfc_ring_swap(struct dfc_client *c, const char *ring, char **document, struc
     return rc == DFC_OK ? call_small(c, &how, &path, document, err) : rc;
 }
 
+static int put_group(struct buf *path, const char *ring, const char *group, struct dfc_error *err)
+{
+    int rc = uri_object_in(path, "rings", ring, "groups", err);
+    if (rc == DFC_OK)
+        uri_query(path, "group", group);
+    return rc;
+}
+
+int dfc_ring_group(struct dfc_client *c, const char *ring, const char *group, uint64_t done,
+                   uint64_t lease_ms, char **document, struct dfc_error *err)
+{
+    const struct call_small how = {.method = "PUT", .twice_is_harmless = true};
+    char lease[32];
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    int rc = put_group(&path, ring, group, err);
+    if (rc != DFC_OK)
+        return rc;
+    uri_query_u64(&path, "done", done);
+    snprintf(lease, sizeof lease, "%llums", (unsigned long long)lease_ms);
+    if (lease_ms > 0)
+        uri_query(&path, "lease", lease);
+    return call_small(c, &how, &path, document, err);
+}
+
+int dfc_ring_leave(struct dfc_client *c, const char *ring, const char *group, char **document,
+                   struct dfc_error *err)
+{
+    const struct call_small how = {.method = "DELETE", .twice_is_harmless = true};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    int rc = put_group(&path, ring, group, err);
+    return rc == DFC_OK ? call_small(c, &how, &path, document, err) : rc;
+}
+
 int dfc_ring_push(struct dfc_client *c, const char *ring, const char *producer, uint64_t sequence,
                   const void *frames, size_t size, char **document, struct dfc_error *err)
 {

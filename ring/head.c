@@ -13,6 +13,7 @@ void ring_head_done(struct ring_head *h)
         free(h->generations[i].cuts);
     free(h->generations);
     free(h->lanes);
+    free(h->groups);
     *h = (struct ring_head){.generation = 0};
 }
 
@@ -28,6 +29,7 @@ void ring_head_copy(const struct ring_head *from, struct ring_head *to)
 {
     *to = *from;
     to->lanes = copied(from->lanes, from->lanes_count, sizeof *to->lanes);
+    to->groups = copied(from->groups, from->groups_count, sizeof *to->groups);
     to->generations = copied(from->generations, from->generations_count, sizeof *to->generations);
     for (size_t i = 0; i < to->generations_count; i++) {
         struct ring_generation *g = &to->generations[i];
@@ -246,6 +248,43 @@ static int read_generations(json_t *doc, struct ring_head *h, struct error *err)
     return code;
 }
 
+static int read_group(json_t *item, struct ring_group *g, struct error *err)
+{
+    const char *name;
+    int code = json_need_str(item, "groups", "group", &name, err);
+    if (code == 0 && (*name == '\0' || strlen(name) >= sizeof g->name))
+        code = error_set(err, E_CORRUPT, "groups: '%.80s' is no name", name);
+    if (code == 0)
+        code = json_need_u64(item, "groups", "done", &g->done, err);
+    if (code == 0)
+        code = json_need_u64(item, "groups", "lease_ms", &g->lease_ms, err);
+    if (code == 0)
+        snprintf(g->name, sizeof g->name, "%s", name);
+    return code;
+}
+
+static int read_groups(json_t *doc, struct ring_head *h, struct error *err)
+{
+    json_t *list = NULL;
+    int code = json_get_array(doc, "head", "groups", &list, err);
+    const size_t count = json_array_size(list);
+    if (code == 0 && count > RING_GROUPS_MAX)
+        code = error_set(err, E_CORRUPT, "groups has more than %d items", RING_GROUPS_MAX);
+    if (code != 0 || count == 0)
+        return code;
+    h->groups = xcalloc(count, sizeof *h->groups);
+    for (size_t i = 0; i < count && code == 0; i++) {
+        struct ring_group *g = &h->groups[i];
+        code = read_group(json_array_get(list, i), g, err);
+        if (code == 0 && g->done > h->generation)
+            code = error_set(err, E_CORRUPT, "groups: '%s' has done what is not there", g->name);
+        if (code == 0 && i > 0 && strcmp(g[-1].name, g->name) >= 0)
+            code = error_set(err, E_CORRUPT, "groups: '%s' is out of order", g->name);
+        h->groups_count += code == 0;
+    }
+    return code;
+}
+
 int ring_head_parse(const char *text, size_t len, struct ring_head *out, struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
@@ -267,6 +306,8 @@ int ring_head_parse(const char *text, size_t len, struct ring_head *out, struct 
         code = json_get_u64(doc, "head", "dropped_total", &out->dropped_total, err);
     if (code == 0)
         code = json_get_bool(doc, "head", "paused", &out->is_paused, err);
+    if (code == 0)
+        code = read_groups(doc, out, err);
     if (code == 0)
         code = read_lanes(doc, out, err);
     if (code == 0)
@@ -292,12 +333,27 @@ static void print_generation(const struct ring_generation *g, struct buf *out)
     buf_puts(out, "]}");
 }
 
+static void print_groups(const struct ring_head *h, struct buf *out)
+{
+    buf_puts(out, ",\"groups\":[");
+    for (size_t i = 0; i < h->groups_count; i++) {
+        const struct ring_group *g = &h->groups[i];
+        buf_puts(out, i > 0 ? ",{\"group\":\"" : "{\"group\":\"");
+        buf_put_json_escaped(out, g->name, strlen(g->name));
+        buf_printf(out, "\",\"done\":%llu,\"lease_ms\":%llu}", (unsigned long long)g->done,
+                   (unsigned long long)g->lease_ms);
+    }
+    buf_putc(out, ']');
+}
+
 void ring_head_print(const struct ring_head *h, struct buf *out)
 {
     buf_printf(out, "{\"format\":1,\"generation\":%llu,\"samples_total\":%llu",
                (unsigned long long)h->generation, (unsigned long long)h->samples_total);
     if (h->dropped_total > 0)
         buf_printf(out, ",\"dropped_total\":%llu", (unsigned long long)h->dropped_total);
+    if (h->groups_count > 0)
+        print_groups(h, out);
     buf_puts(out, h->is_paused ? ",\"paused\":true,\"lanes\":[" : ",\"lanes\":[");
     for (size_t i = 0; i < h->lanes_count; i++) {
         buf_puts(out, i > 0 ? ",{\"lane\":\"" : "{\"lane\":\"");
@@ -443,4 +499,44 @@ void ring_head_forget(struct ring_head *h, const char *lane)
         return;
     h->lanes_count--;
     memmove(&h->lanes[at], &h->lanes[at + 1], (h->lanes_count - at) * sizeof *h->lanes);
+}
+
+/* --- groups ----------------------------------------------------------------------------------- */
+
+const struct ring_group *ring_head_group(const struct ring_head *h, const char *name)
+{
+    for (size_t i = 0; i < h->groups_count; i++) {
+        if (strcmp(h->groups[i].name, name) == 0)
+            return &h->groups[i];
+    }
+    return NULL;
+}
+
+bool ring_head_set_group(struct ring_head *h, const struct ring_group *group)
+{
+    size_t at = 0;
+    while (at < h->groups_count && strcmp(h->groups[at].name, group->name) < 0)
+        at++;
+    if (at < h->groups_count && strcmp(h->groups[at].name, group->name) == 0) {
+        h->groups[at] = *group;
+        return true;
+    }
+    if (h->groups_count >= RING_GROUPS_MAX)
+        return false;
+    h->groups = xrealloc(h->groups, (h->groups_count + 1) * sizeof *h->groups);
+    memmove(&h->groups[at + 1], &h->groups[at], (h->groups_count - at) * sizeof *h->groups);
+    h->groups[at] = *group;
+    h->groups_count++;
+    return true;
+}
+
+void ring_head_leave_group(struct ring_head *h, const char *name)
+{
+    size_t at = 0;
+    while (at < h->groups_count && strcmp(h->groups[at].name, name) != 0)
+        at++;
+    if (at == h->groups_count)
+        return;
+    h->groups_count--;
+    memmove(&h->groups[at], &h->groups[at + 1], (h->groups_count - at) * sizeof *h->groups);
 }

@@ -3,6 +3,7 @@
  *
  *   {"format": 1, "generation": 42, "sealed_ms": …, "samples_total": 4200,
  *    "dropped_total": 17, "paused": true,                           absent: 0, false
+ *    "groups": [{"group": "a", "done": 41, "lease_ms": 30000}, …],  absent: none
  *    "lanes": [{"lane": "t1.5f0c…", "taken": 925}, …],
  *    "generations": [{"generation": 41, "sealed_ms": …, "cuts": [{"lane", "from", "to"}, …]}, …]}
  *
@@ -28,7 +29,9 @@ enum {
     RING_KEEP_MAX = 16, /* generations beside the current one */
     RING_LANES_MAX = 10000,
     RING_CUTS_MAX = 20000, /* of a generation */
-    RING_HOLES_MAX = 16,   /* of a lane that a keeper knows at once */
+    RING_GROUP_MAX = 64,   /* bytes of a group's name, with its NUL */
+    RING_GROUPS_MAX = 64,
+    RING_HOLES_MAX = 16, /* of a lane that a keeper knows at once */
 };
 
 struct ring_range {
@@ -47,11 +50,18 @@ struct ring_taken {
     char lane[RING_LANE_MAX];
     uint64_t taken;
 };
+/* Readers that consume each generation together. */
+struct ring_group {
+    char name[RING_GROUP_MAX];
+    uint64_t done;     /* the last generation that it has acknowledged */
+    uint64_t lease_ms; /* it is forgotten if it is silent for longer */
+};
 struct ring_head {
     uint64_t generation;                   /* number of the last one; 0: there was none */
     uint64_t samples_total, dropped_total; /* that were in generations; that came into none */
     bool is_paused;                        /* full generations wait */
-    size_t lanes_count, generations_count;
+    size_t lanes_count, generations_count, groups_count;
+    struct ring_group *groups;           /* sorted by name */
     struct ring_taken *lanes;            /* sorted by name */
     struct ring_generation *generations; /* ascending */
 };
@@ -101,5 +111,10 @@ void ring_head_drop(struct ring_head *next, const struct ring_have *have, uint64
 /* `next` becomes `h` without generations, and all of `have` is taken. */
 void ring_head_clear(const struct ring_head *h, const struct ring_have *have, size_t count,
                      struct ring_head *next);
+/* NULL: the head does not have it. */
+const struct ring_group *ring_head_group(const struct ring_head *h, const char *name);
+/* Adds or replaces it.  False: there are RING_GROUPS_MAX. */
+bool ring_head_set_group(struct ring_head *h, const struct ring_group *group);
+void ring_head_leave_group(struct ring_head *h, const char *name);
 /* A lane that has nothing left is forgotten. */
 void ring_head_forget(struct ring_head *h, const char *lane);

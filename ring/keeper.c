@@ -13,11 +13,18 @@ struct lane {
     uint64_t drained_ms; /* since when; 0: it is not */
 };
 
+struct heard { /* of a group */
+    char name[RING_GROUP_MAX];
+    uint64_t seen_ms, stored_ms; /* its last call; the last one that a head was stored for, or 0 */
+};
+
 struct ring_keeper {
     bool is_loaded;
     struct ring_head head;
     size_t count;
     struct lane *lanes;
+    size_t heard_count;
+    struct heard heard[RING_GROUPS_MAX]; /* groups of the head */
 };
 
 struct ring_keeper *ring_keeper_new(void)
@@ -39,6 +46,7 @@ void ring_keeper_load(struct ring_keeper *k, const struct ring_head *head)
     const struct ring_head none = {.generation = 0};
     ring_head_done(&k->head);
     ring_head_copy(head != NULL ? head : &none, &k->head);
+    k->heard_count = 0; /* this may be a new keeper: leases begin anew */
     k->is_loaded = true;
 }
 
@@ -157,6 +165,95 @@ uint64_t ring_keeper_fill(const struct ring_keeper *k, const struct ring_rules *
     return have_of(k, r, false, now_ms, have, &count);
 }
 
+/* --- groups ----------------------------------------------------------------------------------- */
+
+/* Its entry; one that this keeper has not heard of is heard now. */
+static struct heard *heard_of(struct ring_keeper *k, const char *name, uint64_t now_ms)
+{
+    for (size_t i = 0; i < k->heard_count; i++) {
+        if (strcmp(k->heard[i].name, name) == 0)
+            return &k->heard[i];
+    }
+    struct heard *h = &k->heard[k->heard_count++];
+    *h = (struct heard){.seen_ms = now_ms};
+    snprintf(h->name, sizeof h->name, "%s", name);
+    return h;
+}
+
+/* Groups that have left the head. */
+static void drop_heard(struct ring_keeper *k)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < k->heard_count; i++) {
+        if (ring_head_group(&k->head, k->heard[i].name) != NULL)
+            k->heard[kept++] = k->heard[i];
+    }
+    k->heard_count = kept;
+}
+
+static bool has_lease(struct ring_keeper *k, const struct ring_group *g, uint64_t now_ms)
+{
+    return now_ms - heard_of(k, g->name, now_ms)->seen_ms <= g->lease_ms;
+}
+
+/* A group with a lease has not acknowledged the current generation. */
+static bool is_awaited(struct ring_keeper *k, uint64_t now_ms)
+{
+    bool is = false;
+    for (size_t i = 0; i < k->head.groups_count; i++) { /* all: each one's lease begins */
+        const struct ring_group *g = &k->head.groups[i];
+        is = (has_lease(k, g, now_ms) && g->done < k->head.generation) || is;
+    }
+    return is && k->head.generations_count > 0;
+}
+
+static void forget_silent(struct ring_keeper *k, uint64_t now_ms, struct ring_head *next)
+{
+    for (size_t i = 0; i < k->head.groups_count; i++) {
+        const struct ring_group *g = &k->head.groups[i];
+        if (!has_lease(k, g, now_ms))
+            ring_head_leave_group(next, g->name);
+    }
+}
+
+/* Nothing is to be stored for the call.  A quarter of the lease is the longest time between two
+ * heads that are stored for a group that goes on calling: a keeper that was deposed, and does not
+ * hear of these calls, cannot store a head that passes the group over. */
+static bool is_renewal(struct heard *h, const struct ring_group *old, const struct ring_group *g,
+                       uint64_t now_ms)
+{
+    const bool is_recent = h->stored_ms != 0 && now_ms - h->stored_ms < g->lease_ms / 4;
+    h->seen_ms = now_ms;
+    if (!is_recent)
+        h->stored_ms = now_ms;
+    return is_recent && g->done == old->done && g->lease_ms == old->lease_ms;
+}
+
+enum ring_group_reply ring_keeper_group(struct ring_keeper *k, const struct ring_group_call *call,
+                                        uint64_t now_ms, struct ring_head *next)
+{
+    const struct ring_group *old = ring_head_group(&k->head, call->name);
+    struct ring_group g = {.done = call->done, .lease_ms = call->lease_ms};
+    if (call->done > k->head.generation)
+        return RING_GROUP_AHEAD;
+    if (old == NULL && call->leaves)
+        return RING_GROUP_KNOWN;
+    snprintf(g.name, sizeof g.name, "%s", call->name);
+    if (old != NULL && g.done < old->done) /* a late call */
+        g.done = old->done;
+    if (old != NULL && is_renewal(heard_of(k, call->name, now_ms), old, &g, now_ms) &&
+        !call->leaves)
+        return RING_GROUP_KNOWN;
+    ring_head_copy(&k->head, next);
+    if (call->leaves) {
+        ring_head_leave_group(next, call->name);
+    } else if (!ring_head_set_group(next, &g)) {
+        ring_head_done(next);
+        return RING_GROUP_MANY;
+    }
+    return old == NULL ? RING_GROUP_JOINS : RING_GROUP_STORES;
+}
+
 /* --- the next head ---------------------------------------------------------------------------- */
 
 static bool is_cut(const struct ring_head *h, const char *lane)
@@ -204,10 +301,12 @@ static bool set_pause(const struct ring_keeper *k, bool is_paused, struct ring_h
     return true;
 }
 
-static bool seals(const struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
-                  uint64_t sum)
+static bool seals(struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
+                  uint64_t sum, uint64_t now_ms)
 {
-    return wish == RING_SWAP ? sum > 0 : sum >= r->cap && !k->head.is_paused;
+    if (wish == RING_SWAP)
+        return sum > 0;
+    return wish == RING_WHEN_FULL && !is_awaited(k, now_ms) && sum >= r->cap && !k->head.is_paused;
 }
 
 bool ring_keeper_plan(struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
@@ -221,12 +320,14 @@ bool ring_keeper_plan(struct ring_keeper *k, const struct ring_rules *r, enum ri
         is_next = set_pause(k, wish == RING_PAUSE, next);
     else if (wish == RING_CLEAR)
         ring_head_clear(&k->head, have, count, next);
-    else if (seals(k, r, wish, sum))
+    else if (seals(k, r, wish, sum, now_ms))
         ring_head_seal(&k->head, have, count, sum < r->cap ? sum : r->cap, r->keep, wall_ms, next);
     else
         is_next = wish == RING_WHEN_FULL && drop(k, r, now_ms, have, count, next);
-    if (is_next)
+    if (is_next) {
         forget_drained(k, now_ms, next);
+        forget_silent(k, now_ms, next);
+    }
     return is_next;
 }
 
@@ -248,6 +349,7 @@ void ring_keeper_stored(struct ring_keeper *k, struct ring_head *next)
     k->head = *next;
     *next = (struct ring_head){.generation = 0};
     drop_forgotten(k);
+    drop_heard(k);
 }
 
 struct ring_answer ring_keeper_answer(const struct ring_keeper *k, const struct ring_report *r)

@@ -67,8 +67,29 @@ enum ring_wish {
     RING_SWAP,      /* also of fewer, but not of none; not of more than cap */
     RING_PAUSE,     /* only RING_SWAP makes generations … */
     RING_RESUME,    /* … until then */
+    RING_GROUP,     /* what ring_keeper_group() is for; ring_keeper_plan() does nothing */
     RING_CLEAR,     /* everything goes, also what the last reports of away targets have */
 };
+/* What a group of readers says. */
+struct ring_group_call {
+    char name[RING_GROUP_MAX];
+    uint64_t done;     /* it has consumed this generation, and all before */
+    uint64_t lease_ms; /* how long it may be silent from now on */
+    bool leaves;
+};
+enum ring_group_reply {
+    RING_GROUP_KNOWN,  /* nothing is to be stored: its lease begins anew */
+    RING_GROUP_JOINS,  /* *next is to be stored: the head does not have it, or no more */
+    RING_GROUP_STORES, /* *next is to be stored: it has acknowledged more, leaves, or has changed */
+    RING_GROUP_AHEAD,  /* it acknowledges what is not there */
+    RING_GROUP_MANY,   /* there are RING_GROUPS_MAX */
+};
+/* While the head has a group, the next generation waits until each group has acknowledged the
+ * current one, or has been silent for longer than its lease.  Leases are in this keeper's memory:
+ * a new keeper gives each group of the head a whole one.  A group that calls twice in each lease is
+ * never passed over.  RING_SWAP does not wait.  Loaded. */
+enum ring_group_reply ring_keeper_group(struct ring_keeper *k, const struct ring_group_call *call,
+                                        uint64_t now_ms, struct ring_head *next);
 /* False: nothing is to be stored.  Loaded. */
 bool ring_keeper_plan(struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
                       uint64_t now_ms, uint64_t wall_ms, struct ring_head *next);

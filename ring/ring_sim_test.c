@@ -7,6 +7,7 @@
  *   - nothing is released that a reader of a kept generation needs
  *   - what is dropped was asked for by its lane, and is in no generation
  *   - a paused ring has no new generation
+ *   - no generation follows one that a group has not acknowledged, if the group calls often enough
  *
  * In the end every acknowledged sample has been in one generation, was dropped, or is damaged. */
 #include "ring/keeper.h"
@@ -21,7 +22,16 @@
 
 #include "common/rng.h"
 
-enum { NODES = 4, LANES = 100, MESSAGES = 64, STEPS = 1500, LATE_MS = 30000, FRESH_MS = 3000 };
+enum {
+    NODES = 4,
+    LANES = 100,
+    MESSAGES = 64,
+    STEPS = 1500,
+    LATE_MS = 30000,
+    FRESH_MS = 3000,
+    GROUPS = 2,
+    LEASE_MS = 1200
+};
 
 struct sim_lane {
     char name[RING_LANE_MAX];
@@ -42,6 +52,11 @@ struct sim_message { /* a report on its way, or a head */
     struct ring_head next;
 };
 
+struct sim_group {
+    char name[RING_GROUP_MAX];
+    uint64_t called_ms, steady_ms; /* its last call; since when there was none too late */
+};
+
 struct sim {
     struct rng rng;
     uint64_t now_ms, version; /* of the stored head */
@@ -53,9 +68,11 @@ struct sim {
     int leader;
     size_t lanes_count, messages_count;
     struct sim_lane lanes[LANES];
+    struct sim_group groups[GROUPS];
+    uint64_t awaited; /* swaps that came when each group had acknowledged the last one */
     struct sim_message messages[MESSAGES];
     uint64_t swaps, acknowledged, passed, dropped;
-    bool is_partial_ok, is_settling, drops;
+    bool is_partial_ok, is_settling, drops, has_groups;
 };
 
 static bool chance(struct sim *s, uint64_t one_in)
@@ -132,6 +149,20 @@ static void check_dropped(struct sim *s, const struct ring_head *next)
     s->dropped += sum;
 }
 
+/* With the old head: groups that call often enough have acknowledged its generation. */
+static void check_groups(struct sim *s)
+{
+    for (size_t i = 0; i < s->head.groups_count; i++) {
+        const struct ring_group *g = &s->head.groups[i];
+        const struct sim_group *known = &s->groups[g->name[0] - 'a'];
+        const bool is_steady = s->now_ms - known->called_ms <= LEASE_MS / 2 &&
+                               s->now_ms - known->steady_ms >= LEASE_MS;
+        assert_true(!is_steady || g->done == s->head.generation || s->head.generations_count == 0 ||
+                    s->is_partial_ok);
+        s->awaited += is_steady && g->done == s->head.generation;
+    }
+}
+
 /* A conditional PUT. */
 static bool put(struct sim *s, uint64_t version, const struct ring_head *next)
 {
@@ -143,6 +174,7 @@ static bool put(struct sim *s, uint64_t version, const struct ring_head *next)
     } else {
         assert_int_equal(next->generation, s->head.generation + 1);
         check_generation(s, &next->generations[next->generations_count - 1]);
+        check_groups(s);
         s->swaps++;
     }
     ring_head_done(&s->head);
@@ -319,6 +351,35 @@ static void deliver(struct sim *s)
     }
 }
 
+static void call_group(struct sim *s)
+{
+    struct sim_group *g = &s->groups[rng_below(&s->rng, GROUPS)];
+    struct ring_keeper *k = s->keepers[s->leader];
+    struct ring_group_call call = {.lease_ms = LEASE_MS, .leaves = chance(s, 100)};
+    struct ring_head next;
+    if (!s->up[s->leader] || s->is_settling || chance(s, 8))
+        return;
+    snprintf(call.name, sizeof call.name, "%c", (char)('a' + (g - s->groups)));
+    const struct ring_group *old = ring_head_group(&s->head, call.name);
+    call.done = chance(s, 3) ? s->head.generation : old != NULL ? old->done : 0;
+    if (!ring_keeper_is_loaded(k)) {
+        ring_keeper_load(k, s->version > 0 ? &s->head : NULL);
+        s->loaded_version[s->leader] = s->version;
+    }
+    if (s->loaded_version[s->leader] != s->version) /* it finds that out by a PUT */
+        return;
+    const enum ring_group_reply reply = ring_keeper_group(k, &call, s->now_ms, &next);
+    assert_true(reply <= RING_GROUP_STORES);
+    if (reply != RING_GROUP_KNOWN) {
+        assert_true(put(s, s->version, &next));
+        s->loaded_version[s->leader] = s->version;
+        ring_keeper_stored(k, &next);
+    }
+    if (old == NULL || call.leaves || s->now_ms - g->called_ms > LEASE_MS / 2)
+        g->steady_ms = s->now_ms;
+    g->called_ms = s->now_ms;
+}
+
 /* --- a run ------------------------------------------------------------------------------------ */
 
 static void step(struct sim *s)
@@ -328,6 +389,8 @@ static void step(struct sim *s)
     deliver(s);
     push(s, (int)rng_below(&s->rng, NODES));
     send_report(s, node);
+    if (s->has_groups)
+        call_group(s);
     if (chance(s, 40))
         s->leader = (int)rng_below(&s->rng, NODES);
     if (chance(s, 60))
@@ -363,7 +426,7 @@ static void settle(struct sim *s)
         assert_int_equal(s->lanes[i].sealed, s->lanes[i].count);
 }
 
-static uint64_t run(uint64_t seed)
+static uint64_t run(uint64_t seed, uint64_t *awaited)
 {
     static struct sim sim;
     struct sim *s = &sim;
@@ -372,6 +435,7 @@ static uint64_t run(uint64_t seed)
     s->rules.cap = 1 + rng_below(&s->rng, 30);
     s->rules.keep = (unsigned)rng_below(&s->rng, 3);
     s->drops = chance(s, 2);
+    s->has_groups = chance(s, 3);
     for (int i = 0; i < NODES; i++) {
         s->up[i] = true;
         s->keepers[i] = ring_keeper_new();
@@ -386,16 +450,18 @@ static uint64_t run(uint64_t seed)
         free(s->messages[i].reports);
     }
     ring_head_done(&s->head);
+    *awaited += s->awaited;
     return s->swaps;
 }
 
 static void test_schedules(void **state)
 {
     (void)state;
-    uint64_t swaps = 0;
+    uint64_t swaps = 0, awaited = 0;
     for (uint64_t seed = 1; seed <= 100; seed++)
-        swaps += run(seed);
+        swaps += run(seed, &awaited);
     assert_true(swaps > 5000); /* something has happened */
+    assert_true(awaited > 50);
 }
 
 static void test_lanes_are_forgotten(void **state)

@@ -76,6 +76,8 @@ int ring_swap(struct ctl *ctl, const struct args *args);
 int ring_clear(struct ctl *ctl, const struct args *args);
 int ring_save(struct ctl *ctl, const struct args *args);
 int ring_verify(struct ctl *ctl, const struct args *args);
+int ring_ack(struct ctl *ctl, const struct args *args);
+int ring_leave(struct ctl *ctl, const struct args *args);
 int ring_pause(struct ctl *ctl, const struct args *args);
 int ring_resume(struct ctl *ctl, const struct args *args);
 int upload_ls(struct ctl *ctl, const struct args *args);

@@ -189,10 +189,14 @@ const struct http_route ring_routes[] = {
      .signs = RING_SIGNS("PUT"),
      .begin = keeper_begin,
      .summary = "`/generation`: the samples that are in no generation become one, at most cap; "
-                "`/pause`: full ones wait, until `/resume`.",
-     .query = HTTP_PARAMETERS(REDIRECT),
+                "`/pause`: full ones wait, until `/resume`; `/groups`: a group of readers joins, "
+                "stays, or acknowledges.",
+     .query = HTTP_PARAMETERS({"group", "of `/groups`: name of a group of readers"},
+                              {"done", "the last generation that the group has consumed"},
+                              {"lease", "how long the group may be silent, as 30s"}, REDIRECT),
      .body = "",
-     .reply = "307 to the keeper; its reply is `{\"generation\": number}`",
+     .reply = "307 to the keeper; its reply is `{\"generation\": number}`, of `/groups` with "
+              "`\"joined\"`",
      .errors = RING_ERRORS " no_generation"},
     {.name = "ring_clear",
      .method = HTTP_DELETE,
@@ -201,8 +205,9 @@ const struct http_route ring_routes[] = {
      .right = RIGHT_DELETE,
      .signs = RING_SIGNS("DELETE"),
      .begin = keeper_begin,
-     .summary = "`/samples`: drops all generations, and all samples that the keeper knows.",
-     .query = HTTP_PARAMETERS(REDIRECT),
+     .summary = "`/samples`: drops all generations, and all samples that the keeper knows; "
+                "`/groups`: a group of readers leaves.",
+     .query = HTTP_PARAMETERS({"group", "of `/groups`: name of a group of readers"}, REDIRECT),
      .body = "",
      .reply = "307 to the keeper; its reply is `{\"generation\": number}`",
      .errors = RING_ERRORS},

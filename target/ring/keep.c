@@ -24,7 +24,9 @@ struct where {
     const struct cluster_state *state;
     const struct bucket *bucket;
     const struct node *keeper;
-    bool more; /* there may be another generation to seal */
+    bool more;                           /* there may be another generation to seal */
+    const struct ring_group_call *group; /* of the wish RING_GROUP */
+    enum ring_group_reply reply;
 };
 
 static int find_keeper(const struct ring *r, struct where *w, struct error *err)
@@ -131,6 +133,25 @@ static int put_head(struct ring *r, const struct where *w, const struct ring_hea
     return code;
 }
 
+/* The next head becomes that of the keeper, or is released. */
+static int store_head(struct ring *r, const struct where *w, struct ring_head *next,
+                      struct error *err)
+{
+    int code = put_head(r, w, next, err);
+    pthread_mutex_lock(&r->keep);
+    const bool swaps = next->generation > ring_keeper_head(r->keeper)->generation;
+    if (code == 0)
+        ring_keeper_stored(r->keeper, next);
+    else
+        ring_keeper_unload(r->keeper); /* it may be stored */
+    pthread_mutex_unlock(&r->keep);
+    if (code == 0 && swaps)
+        metric_add(metric_get(M_ring_swaps_total, NULL), 1);
+    if (code != 0)
+        ring_head_done(next);
+    return code;
+}
+
 /* *done: a head was stored. */
 static int seal(struct ring *r, const struct where *w, enum ring_wish wish, bool *done,
                 struct error *err)
@@ -140,21 +161,30 @@ static int seal(struct ring *r, const struct where *w, enum ring_wish wish, bool
     pthread_mutex_lock(&r->keep);
     *done = ring_keeper_plan(r->keeper, &rules, wish, clock_ms(), (uint64_t)clock_wall_ms(), &next);
     pthread_mutex_unlock(&r->keep);
-    if (!*done)
-        return 0;
-    int code = put_head(r, w, &next, err);
+    return *done ? store_head(r, w, &next, err) : 0;
+}
+
+static int serve_group(struct ring *r, struct where *w, struct error *err)
+{
+    struct ring_head next;
     pthread_mutex_lock(&r->keep);
-    const bool swaps = next.generation > ring_keeper_head(r->keeper)->generation;
-    if (code == 0)
-        ring_keeper_stored(r->keeper, &next);
-    else
-        ring_keeper_unload(r->keeper); /* it may be stored */
+    const uint64_t generation = ring_keeper_head(r->keeper)->generation;
+    w->reply = ring_keeper_group(r->keeper, w->group, clock_ms(), &next);
     pthread_mutex_unlock(&r->keep);
-    if (code == 0 && swaps)
-        metric_add(metric_get(M_ring_swaps_total, NULL), 1);
-    if (code != 0)
-        ring_head_done(&next);
-    return code;
+    switch (w->reply) {
+    case RING_GROUP_KNOWN:
+        return 0;
+    case RING_GROUP_AHEAD:
+        return error_set(err, E_INVALID,
+                         "parameter 'done' is %llu, and the last generation is %llu",
+                         (unsigned long long)w->group->done, (unsigned long long)generation);
+    case RING_GROUP_MANY:
+        return error_set(err, E_OVERLOAD, "a ring has at most %d groups", RING_GROUPS_MAX);
+    case RING_GROUP_JOINS:
+    case RING_GROUP_STORES:
+        break;
+    }
+    return store_head(r, w, &next, err);
 }
 
 /* --- reports ---------------------------------------------------------------------------------- */
@@ -305,7 +335,9 @@ static int keep(struct ring *r, struct where *w, enum ring_wish wish, struct err
     const bool is_loaded = ring_keeper_is_loaded(r->keeper);
     pthread_mutex_unlock(&r->keep);
     int code = is_loaded ? 0 : load_head(r, w, err);
-    if (code == 0 && wish != RING_WHEN_FULL) {
+    if (code == 0 && wish == RING_GROUP) {
+        code = serve_group(r, w, err);
+    } else if (code == 0 && wish != RING_WHEN_FULL) {
         code = seal(r, w, wish, &done, err);
         if (code == 0 && !done)
             code =
@@ -338,43 +370,45 @@ static void note_keeper(struct ring *r, bool is_here)
     pthread_mutex_unlock(&r->keep);
 }
 
-/* *more: another step may find something to do. */
-static int step(struct ring *r, enum ring_wish wish, bool *more, struct error *err)
+/* What it finds is in *w, which has no state afterwards.  *more: another step may find something to
+ * do. */
+static int step(struct ring *r, enum ring_wish wish, struct where *w, bool *more, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *state = state_current(r->target->state);
-    struct where w = {.state = state};
     _cleanup_free_ struct ring_report *reports = NULL;
     size_t count = 0;
     *more = false;
-    int code = find_keeper(r, &w, err);
-    note_keeper(r, code == 0 && is_keeper(r, &w));
+    w->state = state;
+    int code = find_keeper(r, w, err);
+    note_keeper(r, code == 0 && is_keeper(r, w));
     if (code == 0)
         code = ring_reports(r, &reports, &count, err);
     if (code != 0)
         return code;
     _cleanup_free_ struct ring_answer *answers = xcalloc(count + 1, sizeof *answers);
-    if (is_keeper(r, &w)) {
-        code = report_here(r, &w, wish, reports, count, answers, err);
+    if (is_keeper(r, w)) {
+        code = report_here(r, w, wish, reports, count, answers, err);
     } else if (wish != RING_WHEN_FULL) {
-        return error_set(err, E_STALE_MAP, "target '%s' is the keeper of the ring", w.keeper->id);
+        return error_set(err, E_STALE_MAP, "target '%s' is the keeper of the ring", w->keeper->id);
     } else {
         pthread_mutex_lock(&r->keep);
         ring_keeper_unload(r->keeper);
         pthread_mutex_unlock(&r->keep);
-        code = send_report(r, &w, reports, count, answers, err);
+        code = send_report(r, w, reports, count, answers, err);
     }
     if (code == 0)
         ring_apply(r, reports, answers, count);
-    *more = w.more || ring_is_pressed(r);
+    *more = w->more || ring_is_pressed(r);
     return code;
 }
 
 bool ring_step(struct ring *r)
 {
     bool more;
+    struct where w = {.more = false};
     struct error err = ERROR_INIT;
     pthread_mutex_lock(&r->step);
-    int code = step(r, RING_WHEN_FULL, &more, &err);
+    int code = step(r, RING_WHEN_FULL, &w, &more, &err);
     pthread_mutex_unlock(&r->step);
     if (code != 0 && code != E_BUCKET_NOT_FOUND)
         log_info("a step of a ring has failed and is tried again", lu64("bucket", r->bucket_id),
@@ -382,15 +416,31 @@ bool ring_step(struct ring *r)
     return more;
 }
 
-int ring_wish(struct ring *r, enum ring_wish wish, uint64_t *generation, struct error *err)
+static int wish_of(struct ring *r, enum ring_wish wish, struct where *w, uint64_t *generation,
+                   struct error *err)
 {
     bool more;
     pthread_mutex_lock(&r->step);
-    int code = step(r, wish, &more, err);
+    int code = step(r, wish, w, &more, err);
     pthread_mutex_lock(&r->keep);
     *generation = ring_keeper_head(r->keeper)->generation;
     pthread_mutex_unlock(&r->keep);
     pthread_mutex_unlock(&r->step);
+    return code;
+}
+
+int ring_wish(struct ring *r, enum ring_wish wish, uint64_t *generation, struct error *err)
+{
+    struct where w = {.more = false};
+    return wish_of(r, wish, &w, generation, err);
+}
+
+int ring_group(struct ring *r, const struct ring_group_call *call, uint64_t *generation,
+               bool *joined, struct error *err)
+{
+    struct where w = {.group = call};
+    int code = wish_of(r, RING_GROUP, &w, generation, err);
+    *joined = code == 0 && w.reply == RING_GROUP_JOINS;
     return code;
 }
 

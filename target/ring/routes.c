@@ -16,116 +16,15 @@
 #include "target/http/upload_routes.h"
 #include "target/node/admit.h"
 #include "target/node/target.h"
+#include "target/ring/call.h"
 #include "target/ring/keep.h"
+#include "target/ring/keeper_calls.h"
 #include "target/ring/ring.h"
 #include "target/ring/rings.h"
 #include "target/ring/waits.h"
 
 #define SAMPLES "samples"
 #define STATUS "status"
-
-/* A call on its way; of the request's arena. */
-struct ring_call {
-    struct http_request *req;
-    const struct cluster_state *state;
-    const struct bucket *bucket; /* the state's */
-    struct ring *ring;
-    void (*serve)(struct ring_call *c);
-    char *frames;
-    size_t len;
-    uint64_t producer, sequence, from;
-    enum ring_wish wish;
-    bool drops;            /* a push with policy=drop */
-    struct ring_wait wait; /* a status with `after`, a push with `wait` or policy=drop */
-    atomic_bool waits;     /* it has no reply yet */
-};
-
-static void call_end(void *arg)
-{
-    struct ring_call *c = arg;
-    if (c->ring != NULL)
-        rings_unref(c->ring);
-    if (c->state != NULL)
-        state_unref(c->state);
-}
-
-static struct ring_call *call_new(struct http_request *req, void (*serve)(struct ring_call *c))
-{
-    struct ring_call *c = arena_alloc(http_arena(req), sizeof *c);
-    *c = (struct ring_call){.req = req, .serve = serve};
-    http_on_end(req, call_end, c);
-    return c;
-}
-
-static void fail(const struct ring_call *c, struct error *err)
-{
-    error_wrap(err, "ring '%s'", http_path_param(c->req, "bucket"));
-    http_reply_error(c->req, err);
-}
-
-static int find_ring(struct ring_call *c, struct error *err)
-{
-    struct target *t = http_user(c->req);
-    c->state = state_current(t->state);
-    int code = admit_find_bucket(c->state, http_path_param(c->req, "bucket"),
-                                 http_query(c->req, "dfcb"), &c->bucket, err);
-    return code != 0 ? code : rings_get(t->rings, c->state, c->bucket, &c->ring, err);
-}
-
-static void known(struct http_request *req, void *arg)
-{
-    (void)req;
-    struct ring_call *c = arg;
-    struct error err = ERROR_INIT;
-    if (find_ring(c, &err) != 0)
-        fail(c, &err);
-    else
-        c->serve(c);
-}
-
-static int number(const struct http_request *req, const char *name, uint64_t *value,
-                  struct error *err)
-{
-    const char *text = http_query(req, name);
-    if (text == NULL || parse_u64(text, value, err) == 0)
-        return 0;
-    return error_recode(err, E_INVALID, "parameter '%s'", name);
-}
-
-/* `wait`: until when the call may wait. */
-static int read_wait(struct ring_call *c, struct error *err)
-{
-    const struct target *t = http_user(c->req);
-    const uint64_t max_ms = t->params.ring_wait_max;
-    const char *wait = http_query(c->req, "wait");
-    uint64_t wait_ms = 0;
-    if (wait == NULL)
-        return 0;
-    if (parse_duration_ms(wait, &wait_ms, err) != 0)
-        return error_recode(err, E_INVALID, "parameter 'wait'");
-    if (wait_ms > max_ms)
-        return error_set(err, E_INVALID,
-                         "parameter 'wait' is at most %llu ms (ring_wait_max): ask again after it",
-                         (unsigned long long)max_ms);
-    c->wait.until_ms = clock_ms() + wait_ms;
-    atomic_store(&c->waits, true);
-    return 0;
-}
-
-static void prepare_wait(struct ring_call *c, bool (*is_due)(const struct ring_wait *wait),
-                         void (*reply)(void *arg))
-{
-    c->wait.ring = c->ring;
-    c->wait.is_due = is_due;
-    c->wait.reply = reply;
-    c->wait.arg = c;
-}
-
-static bool is_waiting(void *arg)
-{
-    const struct ring_call *c = arg;
-    return atomic_load(&c->waits);
-}
 
 /* --- push ------------------------------------------------------------------------------------- */
 
@@ -168,7 +67,7 @@ static void push_in_thread(void *arg)
         if (err.code == E_RING_FULL)
             metric_add(metric_get(M_ring_refused_total, NULL), 1);
         atomic_store(&c->waits, false);
-        fail(c, &err);
+        ring_call_fail(c, &err);
     }
     log_set_request(NULL);
 }
@@ -185,9 +84,9 @@ static void push_serve(struct ring_call *c)
     if (c->drops && c->wait.until_ms == 0)
         c->wait.until_ms = clock_ms() + t->params.call_timeout;
     c->wait.value = c->len;
-    prepare_wait(c, has_room, push_in_thread);
+    ring_call_prepare_wait(c, has_room, push_in_thread);
     if (rings_run(t->rings, push_in_thread, c, &err) != 0)
-        fail(c, &err);
+        ring_call_fail(c, &err);
 }
 
 static int read_push(struct ring_call *c, struct error *err)
@@ -206,23 +105,23 @@ static int read_push(struct ring_call *c, struct error *err)
     if (policy != NULL && !c->drops && strcmp(policy, "block") != 0)
         return error_set(err, E_INVALID, "parameter 'policy' is block or drop, not '%.40s'",
                          policy);
-    int code = number(c->req, "sequence", &c->sequence, err);
-    return code != 0 ? code : read_wait(c, err);
+    int code = ring_call_number(c->req, "sequence", &c->sequence, err);
+    return code != 0 ? code : ring_call_read_wait(c, err);
 }
 
 static void push_body(struct http_request *req, const char *data, size_t len)
 {
-    struct ring_call *c = call_new(req, push_serve);
+    struct ring_call *c = ring_call_new(req, push_serve);
     struct error err;
     c->frames = (char *)(uintptr_t)data; /* the request's own memory: its heads are stamped there */
     c->len = len;
     if (read_push(c, &err) != 0) {
-        fail(c, &err);
+        ring_call_fail(c, &err);
         return;
     }
     if (atomic_load(&c->waits))
-        http_be_patient(req, is_waiting, c);
-    upload_begin_as_known(req, known, c);
+        http_be_patient(req, ring_call_is_waiting, c);
+    upload_begin_as_known(req, ring_call_known, c);
 }
 
 struct memory {
@@ -263,7 +162,7 @@ static void push_begin(struct http_request *req)
     if (code == 0)
         code = take_memory(req, length >= 0 ? (uint64_t)length : max, &err);
     if (code != 0)
-        fail(&call, &err);
+        ring_call_fail(&call, &err);
     else
         http_collect_body(req, max, push_body);
 }
@@ -279,9 +178,9 @@ static int find_samples(struct ring_call *c, uint64_t *from, struct lane_range *
     int code = name == NULL ? error_set(err, E_INVALID,
                                         "parameter 'lane' is missing: the head "
                                         "of the ring has the lanes")
-                            : number(c->req, "from", from, err);
+                            : ring_call_number(c->req, "from", from, err);
     if (code == 0)
-        code = number(c->req, "count", &count, err);
+        code = ring_call_number(c->req, "count", &count, err);
     if (code == 0 && count == 0)
         code = error_set(err, E_INVALID, "parameter 'count' is at least 1");
     if (code == 0)
@@ -302,7 +201,7 @@ static void fail_read(struct ring_call *c, uint64_t count, struct error *err)
         snprintf(text, sizeof text, "%llu", (unsigned long long)count);
         http_reply_header(c->req, "Dfc-Ring-Lost", text);
     }
-    fail(c, err);
+    ring_call_fail(c, err);
 }
 
 /* The sample is not where it was: was the reader too slow? */
@@ -347,162 +246,24 @@ static void read_serve(struct ring_call *c)
     const struct target *t = http_user(c->req);
     struct error err = ERROR_INIT;
     if (rings_run(t->rings, read_in_thread, c, &err) != 0)
-        fail(c, &err);
-}
-
-/* --- the keeper's calls ----------------------------------------------------------------------- */
-
-static void status_reply(void *arg)
-{
-    struct ring_call *c = arg;
-    struct error err = ERROR_INIT;
-    _cleanup_json_ json_t *doc = NULL;
-    atomic_store(&c->waits, false);
-    if (ring_status(c->ring, c->bucket, &doc, &err) == 0) {
-        http_reply_json(c->req, 200, doc);
-        return;
-    }
-    rings_wake(c->ring);
-    fail(c, &err);
-}
-
-static bool is_beyond(const struct ring_wait *wait)
-{
-    return ring_is_beyond(wait->ring, wait->value);
-}
-
-static void status_serve(struct ring_call *c)
-{
-    const struct target *t = http_user(c->req);
-    struct error err = ERROR_INIT;
-    prepare_wait(c, is_beyond, status_reply);
-    if (!atomic_load(&c->waits) || is_beyond(&c->wait))
-        status_reply(c);
-    else if (rings_wait(t->rings, &c->wait, &err) != 0)
-        fail(c, &err);
-}
-
-static int read_poll(struct ring_call *c, struct error *err)
-{
-    if ((http_query(c->req, "after") == NULL) != (http_query(c->req, "wait") == NULL))
-        return error_set(err, E_INVALID,
-                         "parameters 'after' and 'wait' go together, as in after=42&wait=30s");
-    int code = number(c->req, "after", &c->wait.value, err);
-    if (code == 0)
-        code = read_wait(c, err);
-    if (code == 0 && atomic_load(&c->waits))
-        http_be_patient(c->req, is_waiting, c);
-    return code;
+        ring_call_fail(c, &err);
 }
 
 static void get_begin(struct http_request *req)
 {
     const char *what = http_path_param(req, "object");
     const bool reads = strcmp(what, SAMPLES) == 0;
-    struct ring_call *c = call_new(req, reads ? read_serve : status_serve);
+    struct ring_call *c = ring_call_new(req, reads ? read_serve : ring_status_serve);
     struct error err;
     int code = 0;
     if (!reads && strcmp(what, STATUS) != 0)
         code = error_set(&err, E_NOT_FOUND, "a ring has …/" SAMPLES " and …/" STATUS);
     else if (!reads)
-        code = read_poll(c, &err);
+        code = ring_status_read(c, &err);
     if (code != 0)
-        fail(c, &err);
+        ring_call_fail(c, &err);
     else
-        upload_begin_as_known(req, known, c);
-}
-
-static void wish_in_thread(void *arg)
-{
-    struct ring_call *c = arg;
-    struct error err = ERROR_INIT;
-    uint64_t generation;
-    log_set_request(http_request_id(c->req));
-    int code = ring_wish(c->ring, c->wish, &generation, &err);
-    rings_wake(c->ring); /* calls may wait for this generation */
-    if (code != 0) {
-        fail(c, &err);
-    } else {
-        _cleanup_json_ json_t *doc = json_pack("{s:I}", "generation", (json_int_t)generation);
-        http_reply_json(c->req, 200, doc);
-    }
-    log_set_request(NULL);
-}
-
-static void wish_serve(struct ring_call *c)
-{
-    const struct target *t = http_user(c->req);
-    struct error err = ERROR_INIT;
-    if (rings_run_long(t->rings, wish_in_thread, c, &err) != 0)
-        fail(c, &err);
-}
-
-static const struct wish_path {
-    enum http_method method;
-    const char *path;
-    enum ring_wish wish;
-} wish_paths[] = {
-    {HTTP_PUT, "generation", RING_SWAP},
-    {HTTP_PUT, "pause", RING_PAUSE},
-    {HTTP_PUT, "resume", RING_RESUME},
-    {HTTP_DELETE, SAMPLES, RING_CLEAR},
-};
-
-static void wish_begin(struct http_request *req)
-{
-    struct ring_call *c = call_new(req, wish_serve);
-    struct error err;
-    for (size_t i = 0; i < sizeof wish_paths / sizeof *wish_paths; i++) {
-        const struct wish_path *w = &wish_paths[i];
-        if (w->method != http_method(req) || strcmp(http_path_param(req, "object"), w->path) != 0)
-            continue;
-        c->wish = w->wish;
-        upload_begin_as_known(req, known, c);
-        return;
-    }
-    error_set(&err, E_NOT_FOUND, "a ring has …/generation, …/pause, …/resume and …/" SAMPLES);
-    fail(c, &err);
-}
-
-/* --- between targets -------------------------------------------------------------------------- */
-
-static int take_counts(struct http_request *req, const char *data, size_t len, json_t **answer,
-                       struct error *err)
-{
-    struct target *t = http_user(req);
-    struct ring *r;
-    uint64_t id;
-    _cleanup_json_ json_t *doc = NULL;
-    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    int code = parse_u64(http_path_param(req, "bucket_id"), &id, err);
-    const struct bucket *b = code == 0 ? bmd_bucket_by_id(&s->bmd, id) : NULL;
-    if (code == 0 && b == NULL)
-        code = error_set(err, E_BUCKET_NOT_FOUND, "no bucket has this id");
-    if (code == 0)
-        code = json_parse(data, len, &doc, err);
-    if (code == 0)
-        code = rings_get(t->rings, s, b, &r, err);
-    if (code != 0)
-        return code;
-    code = ring_take_counts(r, doc, answer, err);
-    rings_wake(r);
-    rings_unref(r);
-    return code;
-}
-
-static void counts_body(struct http_request *req, const char *data, size_t len)
-{
-    struct error err = ERROR_INIT;
-    _cleanup_json_ json_t *answer = NULL;
-    if (take_counts(req, data, len, &answer, &err) != 0)
-        http_reply_error(req, &err);
-    else
-        http_reply_json(req, 200, answer);
-}
-
-static void counts_begin(struct http_request *req)
-{
-    http_collect_body(req, RING_HEAD_BYTES_MAX, counts_body);
+        upload_begin_as_known(req, ring_call_known, c);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -564,12 +325,15 @@ const struct http_route ring_routes[] = {
      .right = RIGHT_WRITE,
      .changes = true,
      .signs = RING_SIGNS("PUT"),
-     .begin = wish_begin,
+     .begin = ring_wish_begin,
      .summary = "`/generation`: the samples that are in no generation become one, at most cap; "
-                "`/pause`: full ones wait, until `/resume`.",
-     .query = HTTP_PARAMETERS(FROM_PROXY),
+                "`/pause`: full ones wait, until `/resume`; `/groups`: a group of readers joins, "
+                "stays, or acknowledges.",
+     .query = HTTP_PARAMETERS({"group", "of `/groups`: name of a group of readers"},
+                              {"done", "the last generation that the group has consumed"},
+                              {"lease", "how long the group may be silent, as 30s"}, FROM_PROXY),
      .body = "",
-     .reply = "200 `{\"generation\": number}`",
+     .reply = "200 `{\"generation\": number}`, of `/groups` with `\"joined\"`",
      .errors = RING_ERRORS " no_generation"},
     {.name = "ring_clear",
      .method = HTTP_DELETE,
@@ -578,9 +342,10 @@ const struct http_route ring_routes[] = {
      .right = RIGHT_DELETE,
      .changes = true,
      .signs = RING_SIGNS("DELETE"),
-     .begin = wish_begin,
-     .summary = "`/samples`: drops all generations, and all samples that the keeper knows.",
-     .query = HTTP_PARAMETERS(FROM_PROXY),
+     .begin = ring_wish_begin,
+     .summary = "`/samples`: drops all generations, and all samples that the keeper knows; "
+                "`/groups`: a group of readers leaves.",
+     .query = HTTP_PARAMETERS({"group", "of `/groups`: name of a group of readers"}, FROM_PROXY),
      .body = "",
      .reply = "200 `{\"generation\": number}`: the last one that there was",
      .errors = RING_ERRORS},
@@ -589,7 +354,7 @@ const struct http_route ring_routes[] = {
      .pattern = "/v1/ring-counts/{bucket_id}",
      .nets = NET_DATA,
      .right = RIGHT_NODE,
-     .begin = counts_begin,
+     .begin = ring_counts_begin,
      .summary = "Tells the keeper of a ring what the lanes of a target have.",
      .body = "`{\"node\", \"lanes\": [{\"lane\", \"first\", \"count\", \"closed\", \"drained\", "
              "\"drop_to\", \"holes\"}]}`",

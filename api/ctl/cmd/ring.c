@@ -169,6 +169,43 @@ int ring_resume(struct ctl *ctl, const struct args *args)
     return act(ctl, args, dfc_ring_resume, "resume", "ring %s: resumed behind generation %lld");
 }
 
+static int say_group(struct ctl *ctl, const char *text, const char *said, const char *ring,
+                     const char *group)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    int code = ctl_parse(ctl, text, &doc);
+    if (code == EXIT_OK && ctl->json)
+        ctl_print_json(ctl, steal(doc));
+    else if (code == EXIT_OK)
+        ctl_say(ctl, "ring %s: group %s %s; the ring has generation %lld", ring, group,
+                json_is_true(json_object_get(doc, "joined")) ? "has joined" : said,
+                (long long)number(doc, "generation"));
+    return code;
+}
+
+int ring_ack(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    struct dfc_error err;
+    uint64_t done;
+    _cleanup_free_ char *text = NULL;
+    if (parse_u64(args->words[2], &done, &e) != 0)
+        return ctl_fail_common(ctl, &e, EXIT_USAGE);
+    if (dfc_ring_group(ctl->client, args->words[0], args->words[1], done,
+                       args->given[F_timeout] ? args->number[F_timeout] : 0, &text, &err) != DFC_OK)
+        return ring_fail(ctl, &err, "acknowledge a generation of", args->words[0]);
+    return say_group(ctl, text, "stays", args->words[0], args->words[1]);
+}
+
+int ring_leave(struct ctl *ctl, const struct args *args)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *text = NULL;
+    if (dfc_ring_leave(ctl->client, args->words[0], args->words[1], &text, &err) != DFC_OK)
+        return ring_fail(ctl, &err, "leave", args->words[0]);
+    return say_group(ctl, text, "has left", args->words[0], args->words[1]);
+}
+
 int ring_clear(struct ctl *ctl, const struct args *args)
 {
     return act(ctl, args, dfc_ring_clear, "clear", "ring %s: empty; its last generation was %lld");

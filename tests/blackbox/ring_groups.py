@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Groups of readers: the next generation waits until each group has acknowledged the current one, also
+when the keeper dies; a group that is silent for too long is forgotten."""
+
+import ring_lib as ring
+from lib import Http, check, equal, main, wait_for
+
+CAP = 2
+
+
+def call(c, method, query):
+    return Http().request(method, f"{c.url()}/v1/rings/ring/groups?{query}")
+
+
+def ack(c, group, done, lease="60s"):
+    """The reply, once the keeper is there."""
+    replies = []
+
+    def is_done():
+        replies.append(call(c, "PUT", f"group={group}&done={done}&lease={lease}"))
+        return replies[-1].status == 200
+    wait_for(is_done, f"the acknowledgement {done} of {group}")
+    return replies[-1].json()
+
+
+def push(c, number):
+    """One generation's samples, or more."""
+    for i in range(number * CAP):
+        wait_for(lambda i=i: ring.push(c, "ring", ring.frames({"i": b"%d" % i})).status == 201, "a push")
+
+
+def fill(c):
+    reply = ring.status(c, "ring")
+    return reply.json()["fill"] if reply.status == 200 else None
+
+
+def now(c):
+    return ring.head(c, "ring")["generation"]
+
+
+def test_a_generation_waits_for_each_group(c):
+    c.create("ring", ring=f"cap={CAP},keep=1", copies=2)
+    equal(ack(c, "a", 0)["joined"], True, "a joins")
+    equal(ack(c, "a", 0), {"generation": 0, "joined": False}, "a is there")
+    ack(c, "b", 0)
+    push(c, 4)
+    ring.wait_generation(c, "ring", 1)
+    wait_for(lambda: fill(c) == 3 * CAP, "the samples of three more generations")
+    equal(now(c), 1, "no group has acknowledged")
+    ack(c, "a", 1)
+    equal(now(c), 1, "one of two has acknowledged")
+    equal(ack(c, "b", 1)["joined"], False, "b is there")
+    ring.wait_generation(c, "ring", 2)
+    call(c, "PUT", "group=a&done=9").expect(400, "invalid_argument", text="'done'")
+    equal(ack(c, "a", 1)["generation"], 2, "a late call changes nothing")
+    equal(ring.head(c, "ring")["groups"], [{"group": g, "done": 1, "lease_ms": 60000} for g in "ab"], "groups")
+
+
+def test_the_keeper_dies(c):
+    """What was acknowledged stays; what was not is waited for."""
+    ack(c, "a", 2)
+    keeper = ring.status(c, "ring").expect(200).json()["keeper"]
+    c.kill(keeper, "-9")
+    c.wait_node(keeper, "unreachable")
+    wait_for(lambda: fill(c) is not None, "the next keeper")
+    equal(ack(c, "a", 2)["joined"], False, "a is there")
+    equal(now(c), 2, "b has not acknowledged")
+    c.start(keeper)
+    c.wait_node(keeper, "active")
+    ack(c, "b", 2)
+    push(c, 2)
+    ring.wait_generation(c, "ring", 3)
+
+
+def test_a_silent_group_is_forgotten(c):
+    for group in "ab":
+        ack(c, group, now(c))
+    equal(ack(c, "short", 0, "200ms")["joined"], True, "it joins")
+    push(c, 2)
+    for group in "ab":
+        call(c, "DELETE", f"group={group}").expect(200)
+    wait_for(lambda: (fill(c) or 0) < CAP, "generations that wait for nobody")
+    check(ack(c, "short", 0)["joined"], "it was forgotten, and joins again")
+    equal(c.dfcctl("ring", "leave", "ring", "short").returncode, 0, "it leaves")
+    done = c.dfcctl("ring", "ack", "ring", "ctl", "0", "--timeout", "1m")
+    check("has joined" in done.stdout, f"{done}")
+    check("groups" in ring.head(c, "ring"), "it is there")
+
+
+def test_what_is_wrong_is_refused(c):
+    for query in ("done=0", "group=", "group=" + 64 * "x", "group=a&lease=1ms", "group=a&lease=9d", "group=a&done=x"):
+        call(c, "PUT", query).expect(400, "invalid_argument")
+    for i in range(70):
+        reply = call(c, "PUT", f"group=g{i}&lease=60s")
+        if reply.status != 200:
+            break
+    reply.expect(503, "overloaded", text="groups")
+    c.call("PUT", "/v1/rings/ring/generation")
+    c.destroy("ring")
+
+
+if __name__ == "__main__":
+    main(targets=3, mountpaths=1)
