@@ -1,35 +1,21 @@
 #include "mount/meta/redis_pool.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "mount/meta/patience.h"
+#include "mount/meta/pool.h"
 #include "mount/meta/redis_slot.h"
 
 enum { RUN_ID = 40, SHA = 40 };
 
-/* One server process, as seen from its connections. */
-struct pooled {
-    struct redis_link *link;
-    unsigned run; /* which of the runs that this pool has met */
-};
-
 struct redis_pool {
     struct redis_place place;
     char sha[REDIS_SCRIPTS][SHA + 1]; /* constant after open */
-    struct patience patience;
-
-    pthread_mutex_t lock; /* of all below */
-    pthread_cond_t link_free;
-    struct pooled idle[META_REDIS_LINKS];
-    unsigned idle_count, used_count;
-    unsigned run;
-    char run_id[RUN_ID + 1];
-    int64_t number; /* of the last acknowledged commit of this run */
-    bool lost;
+    bool make;                        /* by the first connection */
+    char *lost;                       /* what is said when the server has lost commits */
+    struct pool *pool;
 };
 
 static void free_reply(redisReply **reply)
@@ -160,49 +146,36 @@ static int load_scripts(struct redis_link *l, char (*sha)[SHA + 1], struct error
 static int say_hello(struct redis_pool *p, struct redis_link *l, bool make, const char *run_id,
                      redisReply **out, struct error *err)
 {
-    char known[RUN_ID + 1], number[24];
-    pthread_mutex_lock(&p->lock);
-    memcpy(known, p->run_id, sizeof known);
-    snprintf(number, sizeof number, "%lld", (long long)p->number);
-    pthread_mutex_unlock(&p->lock);
+    char number[24];
+    const struct pool_run known = pool_known(p->pool);
+    snprintf(number, sizeof number, "%lld", (long long)known.number);
     return SAY(l, out, err, "EVAL", redis_scripts[REDIS_HELLO], "3", REDIS_TAG "meta",
-               REDIS_TAG "runs", REDIS_TAG "number", make ? "1" : "0", run_id, known, number);
+               REDIS_TAG "runs", REDIS_TAG "number", make ? "1" : "0", run_id, known.name, number);
 }
 
-static int lost_commits(const struct redis_pool *p, struct error *err)
+static int check_format(const struct redis_pool *p, const char *format, struct error *err)
 {
-    return error_set(err, E_CORRUPT,
-                     "Redis server %s:%s has lost commits that it acknowledged (a restart with an "
-                     "old file, a failover, or FLUSHALL): mount the volume again",
-                     p->place.host, p->place.port);
+    if (format[0] == '\0')
+        return error_set(err, E_NOT_FOUND, "database %s of Redis server %s:%s has no volume",
+                         p->place.database, p->place.host, p->place.port);
+    if (strcmp(format, "1") != 0)
+        return error_set(err, E_UNSUPPORTED,
+                         "the Redis database has format %s, this release reads %d", format,
+                         REDIS_FORMAT);
+    return 0;
 }
 
 /* What the server said: is it the same run, a later one, or one that lost commits? */
 static int judge_hello(struct redis_pool *p, const redisReply *reply, const char *run_id,
                        unsigned *run, struct error *err)
 {
-    const char *format = reply->element[0]->str;
-    const bool kept = reply->element[2]->integer == 1;
-    int rc = 0;
-    pthread_mutex_lock(&p->lock);
-    p->lost |= !kept;
-    if (p->lost) {
-        rc = lost_commits(p, err);
-    } else if (format[0] == '\0') {
-        rc = error_set(err, E_NOT_FOUND, "database %s of Redis server %s:%s has no volume",
-                       p->place.database, p->place.host, p->place.port);
-    } else if (strcmp(format, "1") != 0) {
-        rc =
-            error_set(err, E_UNSUPPORTED, "the Redis database has format %s, this release reads %d",
-                      format, REDIS_FORMAT);
-    } else if (strcmp(p->run_id, run_id) != 0) {
-        memcpy(p->run_id, run_id, RUN_ID + 1);
-        p->number = reply->element[1]->integer;
-        p->run++;
-    }
-    *run = p->run;
-    pthread_mutex_unlock(&p->lock);
-    return rc;
+    const struct pool_hello hello = {
+        .kept = reply->element[2]->integer == 1,
+        .run = run_id,
+        .number = reply->element[1]->integer,
+        .refused = check_format(p, reply->element[0]->str, err),
+    };
+    return pool_met(p->pool, &hello, run, err);
 }
 
 static int hello(struct redis_pool *p, struct redis_link *l, bool make, unsigned *run,
@@ -221,122 +194,34 @@ static int hello(struct redis_pool *p, struct redis_link *l, bool make, unsigned
     return rc != 0 ? rc : judge_hello(p, reply, run_id, run, err);
 }
 
-/* ---- take and give ---- */
-
-/* Whatever happens here, the caller's command has not been sent. */
-static int new_link(struct redis_pool *p, struct pooled *out, struct error *err)
-{
-    _cleanup_(redis_link_closep)
-    struct redis_link *l = NULL;
-    char sha[REDIS_SCRIPTS][SHA + 1]; /* as they were: a server that started anew has no scripts */
-    int rc = redis_link_open(&p->place, META_REDIS_CALL_MS, &l, err);
-    if (rc == 0)
-        rc = hello(p, l, false, &out->run, err);
-    if (rc == 0)
-        rc = load_scripts(l, sha, err);
-    if (rc == E_IN_DOUBT)
-        return error_recode(err, E_NET, "hello");
-    if (rc == 0)
-        out->link = steal(l);
-    return rc;
-}
-
-static struct redis_link *take_idle(struct redis_pool *p)
-{
-    while (p->idle_count > 0) {
-        const struct pooled *last = &p->idle[--p->idle_count];
-        if (last->run == p->run && redis_link_is_idle(last->link))
-            return last->link;
-        redis_link_close(last->link);
-    }
-    return NULL;
-}
-
-static int take_link(struct redis_pool *p, struct pooled *out, struct error *err)
-{
-    pthread_mutex_lock(&p->lock);
-    while (p->used_count == META_REDIS_LINKS)
-        pthread_cond_wait(&p->link_free, &p->lock);
-    int rc = p->lost ? lost_commits(p, err) : 0;
-    if (rc != 0) {
-        pthread_mutex_unlock(&p->lock);
-        return rc;
-    }
-    p->used_count++;
-    *out = (struct pooled){take_idle(p), p->run};
-    pthread_mutex_unlock(&p->lock);
-    if (out->link == NULL)
-        rc = new_link(p, out, err);
-    if (rc != 0) {
-        pthread_mutex_lock(&p->lock);
-        p->used_count--;
-        pthread_cond_signal(&p->link_free);
-        pthread_mutex_unlock(&p->lock);
-    }
-    return rc;
-}
-
-static void give_link(struct redis_pool *p, const struct pooled *l, bool usable)
-{
-    if (usable)
-        patience_back(&p->patience);
-    pthread_mutex_lock(&p->lock);
-    p->used_count--;
-    if (usable && l->run == p->run)
-        p->idle[p->idle_count++] = *l;
-    else
-        redis_link_close(l->link);
-    pthread_cond_signal(&p->link_free);
-    pthread_mutex_unlock(&p->lock);
-}
-
 /* ---- calls ---- */
 
-/* E_IN_DOUBT: a process replied that other connections have seen replaced. */
-static int acknowledge(struct redis_pool *p, const struct pooled *l, const redisReply *reply,
-                       struct error *err)
-{
-    int rc = 0;
-    pthread_mutex_lock(&p->lock);
-    if (l->run != p->run)
-        rc = error_set(err, E_IN_DOUBT, "another Redis server has taken over");
-    else if (reply->type == REDIS_REPLY_INTEGER && reply->integer > p->number)
-        p->number = reply->integer;
-    pthread_mutex_unlock(&p->lock);
-    return rc;
-}
+struct call {
+    struct pool *pool;
+    const struct redis_request *request;
+    redisReply **out;
+};
 
-static int try_once(struct redis_pool *p, const struct redis_request *request, redisReply **out,
-                    struct error *err)
+static int try_call(void *call, void *link, unsigned run, bool *usable, struct error *err)
 {
-    struct pooled l;
-    int rc = take_link(p, &l, err);
-    if (rc != 0)
-        return rc;
-    rc = say(l.link, &request->words, out, err);
-    if (rc == 0 && request->counts)
-        rc = acknowledge(p, &l, *out, err);
-    if (rc == E_IN_DOUBT && *out != NULL)
-        freeReplyObject(steal(*out));
+    const struct call *c = call;
+    int rc = say(link, &c->request->words, c->out, err);
+    if (rc == 0 && c->request->counts)
+        rc = pool_acknowledge(c->pool, run,
+                              (*c->out)->type == REDIS_REPLY_INTEGER ? (*c->out)->integer : 0, err);
+    if (rc == E_IN_DOUBT && *c->out != NULL)
+        freeReplyObject(steal(*c->out));
     /* After E_NOT_READY a new connection loads the scripts, and may find another server. */
-    give_link(p, &l, rc != E_NET && rc != E_IN_DOUBT && rc != E_NOT_READY);
+    *usable = rc != E_NET && rc != E_IN_DOUBT && rc != E_NOT_READY;
     return rc;
 }
 
 int redis_pool_call(struct redis_pool *p, const struct redis_request *request, redisReply **out,
                     struct error *err)
 {
-    for (unsigned failures = 1;; failures++) {
-        *out = NULL;
-        int rc = try_once(p, request, out, err);
-        const bool away = rc == E_NET || rc == E_NOT_READY || (rc == E_IN_DOUBT && request->again);
-        if (rc == 0 && err != NULL)
-            *err = ERROR_INIT; /* of earlier tries */
-        if (!away)
-            return rc;
-        if (!patience_wait(&p->patience, failures))
-            return error_recode(err, E_NET, "no metadata for %d s", META_AWAY_MS / 1000);
-    }
+    struct call c = {p->pool, request, out};
+    *out = NULL;
+    return pool_call(p->pool, try_call, &c, request->again, err);
 }
 
 const char *redis_pool_sha(const struct redis_pool *p, enum redis_script script)
@@ -344,7 +229,7 @@ const char *redis_pool_sha(const struct redis_pool *p, enum redis_script script)
     return p->sha[script];
 }
 
-/* ---- open and close ---- */
+/* ---- settings ---- */
 
 static int info_of(struct redis_link *l, const char *section, const char *name, char *out,
                    size_t size, struct error *err)
@@ -374,26 +259,44 @@ static int warn_of_settings(const struct redis_pool *p, struct redis_link *l, st
     return 0;
 }
 
-/* Does not wait for a server that is away: the URL may be wrong. */
-static int first_link(struct redis_pool *p, bool make, struct error *err)
+/* ---- a connection ---- */
+
+static int open_link(void *context, bool first, void **link, unsigned *run, struct error *err)
 {
+    struct redis_pool *p = context;
     _cleanup_(redis_link_closep)
     struct redis_link *l = NULL;
-    struct pooled first = {0};
+    char sha[REDIS_SCRIPTS][SHA + 1]; /* as they were: a server that started anew has no scripts */
     int rc = redis_link_open(&p->place, META_REDIS_CALL_MS, &l, err);
     if (rc == 0)
-        rc = hello(p, l, make, &first.run, err);
+        rc = hello(p, l, first && p->make, run, err);
     if (rc == 0)
-        rc = load_scripts(l, p->sha, err);
-    if (rc == 0)
+        rc = load_scripts(l, first ? p->sha : sha, err);
+    if (rc == 0 && first)
         rc = warn_of_settings(p, l, err);
-    if (rc != 0)
-        return rc;
-    first.link = steal(l);
-    p->used_count++;
-    give_link(p, &first, true);
-    return 0;
+    if (rc == 0)
+        *link = steal(l);
+    return rc;
 }
+
+static void close_link(void *link)
+{
+    redis_link_close(link);
+}
+
+static bool is_idle(const void *link)
+{
+    return redis_link_is_idle(link);
+}
+
+static const struct pool_ops ops = {
+    .server = "Redis",
+    .open = open_link,
+    .close = close_link,
+    .is_idle = is_idle,
+};
+
+/* ---- open and close ---- */
 
 int redis_pool_open(const char *where, bool make, struct redis_pool **out, struct error *err)
 {
@@ -406,12 +309,15 @@ int redis_pool_open(const char *where, bool make, struct redis_pool **out, struc
     p->place = place;
     if (place.password == NULL && password != NULL && password[0] != '\0')
         p->place.password = xstrdup(password);
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->link_free, NULL);
-    rc = first_link(p, make, err);
+    p->make = make;
+    p->lost = xprintf("Redis server %s:%s has lost commits that it acknowledged (a restart with an "
+                      "old file, a failover, or FLUSHALL): mount the volume again",
+                      p->place.host, p->place.port);
+    p->pool = pool_new(&ops, p, p->lost, META_REDIS_LINKS);
+    rc = pool_open(p->pool, err);
     if (rc != 0) {
         redis_pool_close(p);
-        return rc == E_IN_DOUBT ? error_recode(err, E_NET, "open") : rc;
+        return rc;
     }
     *out = p;
     return 0;
@@ -421,10 +327,8 @@ void redis_pool_close(struct redis_pool *p)
 {
     if (p == NULL)
         return;
-    for (unsigned i = 0; i < p->idle_count; i++)
-        redis_link_close(p->idle[i].link);
-    pthread_cond_destroy(&p->link_free);
-    pthread_mutex_destroy(&p->lock);
+    pool_free(p->pool);
+    free(p->lost);
     redis_place_done(&p->place);
     free(p);
 }

@@ -1,0 +1,196 @@
+#include "mount/meta/pool.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "mount/meta/patience.h"
+
+/* One server process, as seen from its connections. */
+struct pooled {
+    void *link;
+    unsigned run; /* which of the runs that this pool has met */
+};
+
+struct pool {
+    const struct pool_ops *ops;
+    void *context;
+    const char *lost_text;
+    unsigned most;
+    struct patience patience;
+
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t link_free;
+    struct pooled *idle;
+    unsigned idle_count, used_count;
+    unsigned run;
+    struct pool_run known;
+    bool lost;
+};
+
+struct pool *pool_new(const struct pool_ops *ops, void *context, const char *lost, unsigned most)
+{
+    struct pool *p = xcalloc(1, sizeof *p);
+    p->ops = ops;
+    p->context = context;
+    p->lost_text = lost;
+    p->most = most;
+    p->idle = xcalloc(most, sizeof *p->idle);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->link_free, NULL);
+    return p;
+}
+
+void pool_free(struct pool *p)
+{
+    if (p == NULL)
+        return;
+    for (unsigned i = 0; i < p->idle_count; i++)
+        p->ops->close(p->idle[i].link);
+    pthread_cond_destroy(&p->link_free);
+    pthread_mutex_destroy(&p->lock);
+    free(p->idle);
+    free(p);
+}
+
+/* ---- hello ---- */
+
+static int lost_commits(const struct pool *p, struct error *err)
+{
+    return error_set(err, E_CORRUPT, "%s", p->lost_text);
+}
+
+struct pool_run pool_known(struct pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    const struct pool_run known = p->known;
+    pthread_mutex_unlock(&p->lock);
+    return known;
+}
+
+/* Is it the same run, a later one, or one that lost commits? */
+int pool_met(struct pool *p, const struct pool_hello *hello, unsigned *run, struct error *err)
+{
+    int rc = 0;
+    pthread_mutex_lock(&p->lock);
+    p->lost |= !hello->kept;
+    if (p->lost) {
+        rc = lost_commits(p, err);
+    } else if (hello->refused != 0) {
+        rc = hello->refused;
+    } else if (strcmp(p->known.name, hello->run) != 0) {
+        snprintf(p->known.name, sizeof p->known.name, "%s", hello->run);
+        p->known.number = hello->number;
+        p->run++;
+    }
+    *run = p->run;
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
+/* ---- take and give ---- */
+
+static int new_link(struct pool *p, bool first, struct pooled *out, struct error *err)
+{
+    int rc = p->ops->open(p->context, first, &out->link, &out->run, err);
+    return rc == E_IN_DOUBT ? error_recode(err, E_NET, "hello") : rc;
+}
+
+static void *take_idle(struct pool *p)
+{
+    while (p->idle_count > 0) {
+        const struct pooled *last = &p->idle[--p->idle_count];
+        if (last->run == p->run && p->ops->is_idle(last->link))
+            return last->link;
+        p->ops->close(last->link);
+    }
+    return NULL;
+}
+
+/* usable: the server has replied. */
+static void give(struct pool *p, const struct pooled *l, bool usable)
+{
+    if (usable)
+        patience_back(&p->patience);
+    pthread_mutex_lock(&p->lock);
+    p->used_count--;
+    if (usable && l->run == p->run)
+        p->idle[p->idle_count++] = *l;
+    else
+        p->ops->close(l->link);
+    pthread_cond_signal(&p->link_free);
+    pthread_mutex_unlock(&p->lock);
+}
+
+static int take(struct pool *p, struct pooled *out, struct error *err)
+{
+    *out = (struct pooled){0};
+    pthread_mutex_lock(&p->lock);
+    while (p->used_count == p->most)
+        pthread_cond_wait(&p->link_free, &p->lock);
+    int rc = p->lost ? lost_commits(p, err) : 0;
+    if (rc == 0) {
+        p->used_count++;
+        *out = (struct pooled){take_idle(p), p->run};
+    }
+    pthread_mutex_unlock(&p->lock);
+    if (rc != 0 || out->link != NULL)
+        return rc;
+    rc = new_link(p, false, out, err);
+    if (rc != 0)
+        give(p, out, false);
+    return rc;
+}
+
+int pool_open(struct pool *p, struct error *err)
+{
+    struct pooled l = {0};
+    int rc = new_link(p, true, &l, err);
+    if (rc != 0)
+        return rc;
+    p->used_count++; /* no other thread knows the pool yet */
+    give(p, &l, true);
+    return 0;
+}
+
+/* ---- calls ---- */
+
+int pool_acknowledge(struct pool *p, unsigned run, int64_t number, struct error *err)
+{
+    int rc = 0;
+    pthread_mutex_lock(&p->lock);
+    if (run != p->run)
+        rc = error_set(err, E_IN_DOUBT, "another %s server has taken over", p->ops->server);
+    else if (p->known.number < number)
+        p->known.number = number;
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
+static int try_once(struct pool *p, pool_try *try, void *call, struct error *err)
+{
+    struct pooled l;
+    bool usable = false;
+    int rc = take(p, &l, err);
+    if (rc != 0)
+        return rc;
+    rc = try(call, l.link, l.run, &usable, err);
+    give(p, &l, usable);
+    return rc;
+}
+
+int pool_call(struct pool *p, pool_try *try, void *call, bool again, struct error *err)
+{
+    for (unsigned failures = 1;; failures++) {
+        int rc = try_once(p, try, call, err);
+        const bool away = rc == E_NET || rc == E_NOT_READY || (rc == E_IN_DOUBT && again);
+        if (rc == 0 && err != NULL)
+            *err = ERROR_INIT; /* of earlier tries */
+        if (!away)
+            return rc;
+        if (!patience_wait(&p->patience, failures))
+            return error_recode(err, E_NET, "no metadata for %d s", META_AWAY_MS / 1000);
+    }
+}
