@@ -3,6 +3,7 @@
 given to: a daemon does not look at other variables of its environment, so that a wrong name would
 do nothing. And the image's build is sent every folder that meson reads."""
 
+import json
 import pathlib
 import os
 import re
@@ -120,6 +121,13 @@ class Systemd(unittest.TestCase):
                     ["systemd-analyze", "security", "--offline=true", "--threshold=20", path],
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stdout)
+
+
+    def test_examples_have_parameters_of_their_daemons(self):
+        for name, program in (("proxy", "dfc-proxyd"), ("target", "dfc-targetd")):
+            example = json.loads((ROOT / "deploy/systemd" / f"{name}.json").read_text())
+            used = {f"DFC_{key.upper()}" for key in example}
+            self.assertLessEqual(used, parameters(program), name)
 
 
 class Deployments(unittest.TestCase):
