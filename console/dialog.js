@@ -3,7 +3,8 @@
 import {el, noteError} from "./dom.js";
 
 // fields: [{name, label, type, value, hint, options, required}].  act(values) may throw: the dialog
-// then shows the error and stays.  Nothing is sent before the button is pressed.
+// then shows the error and stays.  Nothing is sent before the button is pressed.  A page that is left
+// takes its dialog along.
 export function ask({title, text, fields = [], action, danger = false, confirm, act}) {
   const inputs = new Map();
   const rows = fields.map((f) => row(f, inputs));
@@ -18,7 +19,13 @@ export function ask({title, text, fields = [], action, danger = false, confirm, 
     word && el("div", {class: "field"}, el("label", {for: "dialog-word"}, "Type ",
       el("strong", {}, confirm), " to go on"), word),
     error, el("div", {class: "buttons"}, cancel, go));
-  const box = el("dialog", {"aria-labelledby": "dialog-title", on: {close: () => box.remove()}}, form);
+  const box = el("dialog", {"aria-labelledby": "dialog-title", on: {close: closed}}, form);
+  const leave = () => box.close();
+
+  function closed() {
+    window.removeEventListener("hashchange", leave);
+    box.remove();
+  }
 
   function judge() {
     go.disabled = Boolean(word) && word.value !== confirm;
@@ -35,6 +42,7 @@ export function ask({title, text, fields = [], action, danger = false, confirm, 
       await act(values);
       box.close();
     } catch (err) {
+      if (err.name === "AbortError") return box.close(); // what was asked is done, and the page is left
       error.textContent = err.describe ? err.describe() : String(err);
       if (!err.describe) noteError(err);
       judge();
@@ -42,6 +50,7 @@ export function ask({title, text, fields = [], action, danger = false, confirm, 
   }
 
   judge();
+  window.addEventListener("hashchange", leave);
   document.body.append(box);
   box.showModal();
   return box;

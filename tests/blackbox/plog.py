@@ -158,7 +158,7 @@ def test_overlaps_have_one_result(c):
 
     for turn in range(12):
         plans = []
-        for rank in range(ranks):
+        for _ in range(ranks):
             plans.append([(offset, rng.randrange(1, room - offset), rng.randrange(1, 256))
                           for offset in (rng.randrange(room - 1) for _ in range(3))])
         if turn == 6:
