@@ -127,7 +127,7 @@ def test_a_push_that_is_repeated_is_stored_once(c):
     ring.push(c, "once", ring.frames(sample(2)), "maker", 8).expect(201)
     h = ring.wait_generation(c, "once", 1)
     equal(numbers(ring.read_generation(c, "once", ring.generation(h))), [1, 2], "samples")
-    equal(ring.status(c, "once").json()["fill"], 0, "fill")
+    wait_for(lambda: ring.status(c, "once").json()["fill"] == 0, "the keeper to know of its head")
     ring.push(c, "once", b"x", sequence=5).expect(400, "bad_sample")
     for half in ("sequence=5", "producer=maker"):
         c.call("POST", f"/v1/rings/once/samples?{half}", b"x").expect(400, "invalid_argument", text="go together")
@@ -143,7 +143,7 @@ def test_what_is_no_sample_is_refused(c):
     ring.push(c, "once", bytes(damaged)).expect(422, "checksum_mismatch")
     reply = ring.push(c, "once", good + bytes(damaged))
     reply.expect(422, "checksum_mismatch", text="sample 1 of the push")
-    equal(ring.status(c, "once").json()["fill"], 0, "fill")
+    wait_for(lambda: ring.status(c, "once").json()["fill"] == 0, "the keeper to know of its head")
     c.call("POST", "/v1/rings/once/else", good).expect(404, "not_found")
     c.call("GET", "/v1/rings/once/samples").expect(400, "invalid_argument", text="lane")
     c.call("GET", "/v1/rings/once/samples?lane=t9.abc").expect(410, "generation_gone")
