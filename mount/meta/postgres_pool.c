@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "mount/meta/pool.h"
+#include "mount/meta/link_pool.h"
 
 struct postgres_pool {
     char *url;
     bool make; /* by the first connection */
     unsigned timeout_ms;
-    struct pool *pool;
+    struct link_pool *pool;
 };
 
 /* ---- hello ---- */
@@ -30,18 +30,18 @@ static int judge(struct postgres_pool *p, const PGresult *reply, unsigned *run, 
 {
     if (PQntuples(reply) != 1 || PQnfields(reply) != 4)
         return error_set(err, E_CORRUPT, "the PostgreSQL server's first reply");
-    const struct pool_hello hello = {
+    const struct link_pool_hello hello = {
         .kept = postgres_number(reply, 0, 3) != 0,
         .run = PQgetvalue(reply, 0, 1),
         .number = postgres_number(reply, 0, 2),
         .refused = check_format(postgres_number(reply, 0, 0), err),
     };
-    return pool_met(p->pool, &hello, run, err);
+    return link_pool_met(p->pool, &hello, run, err);
 }
 
 static int greet(struct postgres_pool *p, struct postgres_link *l, unsigned *run, struct error *err)
 {
-    const struct pool_run known = pool_known(p->pool);
+    const struct link_pool_run known = link_pool_known(p->pool);
     const uint64_t seen = htobe64((uint64_t)known.number);
     struct postgres_ask hello = {
         .statement = POSTGRES_HELLO,
@@ -99,7 +99,7 @@ static bool is_idle(const void *link)
     return postgres_link_is_idle(link);
 }
 
-static const struct pool_ops ops = {
+static const struct link_pool_ops ops = {
     .server = "PostgreSQL",
     .open = open_link,
     .close = close_link,
@@ -109,7 +109,7 @@ static const struct pool_ops ops = {
 /* ---- calls ---- */
 
 struct call {
-    struct pool *pool;
+    struct link_pool *pool;
     struct postgres_ask *asks;
     size_t count;
 };
@@ -122,7 +122,7 @@ static int acknowledge(const struct call *c, unsigned run, struct error *err)
             continue;
         if (PQntuples(c->asks[i].result) != 1)
             return error_set(err, E_IN_DOUBT, "the row of dfc_volume is missing");
-        rc = pool_acknowledge(c->pool, run, postgres_number(c->asks[i].result, 0, 0), err);
+        rc = link_pool_acknowledge(c->pool, run, postgres_number(c->asks[i].result, 0, 0), err);
     }
     return rc;
 }
@@ -146,7 +146,7 @@ int postgres_pool_run(struct postgres_pool *p, struct postgres_ask *asks, size_t
                       struct error *err)
 {
     struct call c = {p->pool, asks, count};
-    return pool_call(p->pool, try_call, &c, again, err);
+    return link_pool_call(p->pool, try_call, &c, again, err);
 }
 
 /* ---- open and close ---- */
@@ -160,8 +160,8 @@ int postgres_pool_open(const char *url, bool make, unsigned most, unsigned timeo
     p->url = xstrdup(url);
     p->make = make;
     p->timeout_ms = timeout_ms;
-    p->pool = pool_new(&ops, p, lost, most);
-    int rc = pool_open(p->pool, err);
+    p->pool = link_pool_new(&ops, p, lost, most);
+    int rc = link_pool_open(p->pool, err);
     if (rc != 0) {
         postgres_pool_close(p);
         return rc;
@@ -174,7 +174,7 @@ void postgres_pool_close(struct postgres_pool *p)
 {
     if (p == NULL)
         return;
-    pool_free(p->pool);
+    link_pool_free(p->pool);
     free(p->url);
     free(p);
 }

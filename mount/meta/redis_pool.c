@@ -5,7 +5,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "mount/meta/pool.h"
+#include "mount/meta/link_pool.h"
 #include "mount/meta/redis_slot.h"
 
 enum { RUN_ID = 40, SHA = 40 };
@@ -15,7 +15,7 @@ struct redis_pool {
     char sha[REDIS_SCRIPTS][SHA + 1]; /* constant after open */
     bool make;                        /* by the first connection */
     char *lost;                       /* what is said when the server has lost commits */
-    struct pool *pool;
+    struct link_pool *pool;
 };
 
 static void free_reply(redisReply **reply)
@@ -147,7 +147,7 @@ static int say_hello(struct redis_pool *p, struct redis_link *l, bool make, cons
                      redisReply **out, struct error *err)
 {
     char number[24];
-    const struct pool_run known = pool_known(p->pool);
+    const struct link_pool_run known = link_pool_known(p->pool);
     snprintf(number, sizeof number, "%lld", (long long)known.number);
     return SAY(l, out, err, "EVAL", redis_scripts[REDIS_HELLO], "3", REDIS_TAG "meta",
                REDIS_TAG "runs", REDIS_TAG "number", make ? "1" : "0", run_id, known.name, number);
@@ -169,13 +169,13 @@ static int check_format(const struct redis_pool *p, const char *format, struct e
 static int judge_hello(struct redis_pool *p, const redisReply *reply, const char *run_id,
                        unsigned *run, struct error *err)
 {
-    const struct pool_hello hello = {
+    const struct link_pool_hello hello = {
         .kept = reply->element[2]->integer == 1,
         .run = run_id,
         .number = reply->element[1]->integer,
         .refused = check_format(p, reply->element[0]->str, err),
     };
-    return pool_met(p->pool, &hello, run, err);
+    return link_pool_met(p->pool, &hello, run, err);
 }
 
 static int hello(struct redis_pool *p, struct redis_link *l, bool make, unsigned *run,
@@ -197,7 +197,7 @@ static int hello(struct redis_pool *p, struct redis_link *l, bool make, unsigned
 /* ---- calls ---- */
 
 struct call {
-    struct pool *pool;
+    struct link_pool *pool;
     const struct redis_request *request;
     redisReply **out;
 };
@@ -207,8 +207,8 @@ static int try_call(void *call, void *link, unsigned run, bool *usable, struct e
     const struct call *c = call;
     int rc = say(link, &c->request->words, c->out, err);
     if (rc == 0 && c->request->counts)
-        rc = pool_acknowledge(c->pool, run,
-                              (*c->out)->type == REDIS_REPLY_INTEGER ? (*c->out)->integer : 0, err);
+        rc = link_pool_acknowledge(
+            c->pool, run, (*c->out)->type == REDIS_REPLY_INTEGER ? (*c->out)->integer : 0, err);
     if (rc == E_IN_DOUBT && *c->out != NULL)
         freeReplyObject(steal(*c->out));
     /* After E_NOT_READY a new connection loads the scripts, and may find another server. */
@@ -221,7 +221,7 @@ int redis_pool_call(struct redis_pool *p, const struct redis_request *request, r
 {
     struct call c = {p->pool, request, out};
     *out = NULL;
-    return pool_call(p->pool, try_call, &c, request->again, err);
+    return link_pool_call(p->pool, try_call, &c, request->again, err);
 }
 
 const char *redis_pool_sha(const struct redis_pool *p, enum redis_script script)
@@ -289,7 +289,7 @@ static bool is_idle(const void *link)
     return redis_link_is_idle(link);
 }
 
-static const struct pool_ops ops = {
+static const struct link_pool_ops ops = {
     .server = "Redis",
     .open = open_link,
     .close = close_link,
@@ -313,8 +313,8 @@ int redis_pool_open(const char *where, bool make, struct redis_pool **out, struc
     p->lost = xprintf("Redis server %s:%s has lost commits that it acknowledged (a restart with an "
                       "old file, a failover, or FLUSHALL): mount the volume again",
                       p->place.host, p->place.port);
-    p->pool = pool_new(&ops, p, p->lost, META_REDIS_LINKS);
-    rc = pool_open(p->pool, err);
+    p->pool = link_pool_new(&ops, p, p->lost, META_REDIS_LINKS);
+    rc = link_pool_open(p->pool, err);
     if (rc != 0) {
         redis_pool_close(p);
         return rc;
@@ -327,7 +327,7 @@ void redis_pool_close(struct redis_pool *p)
 {
     if (p == NULL)
         return;
-    pool_free(p->pool);
+    link_pool_free(p->pool);
     free(p->lost);
     redis_place_done(&p->place);
     free(p);

@@ -1,4 +1,4 @@
-#include "mount/meta/pool.h"
+#include "mount/meta/link_pool.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@ struct pooled {
     unsigned run; /* which of the runs that this pool has met */
 };
 
-struct pool {
-    const struct pool_ops *ops;
+struct link_pool {
+    const struct link_pool_ops *ops;
     void *context;
     const char *lost_text;
     unsigned most;
@@ -26,13 +26,14 @@ struct pool {
     struct pooled *idle;
     unsigned idle_count, used_count;
     unsigned run;
-    struct pool_run known;
+    struct link_pool_run known;
     bool lost;
 };
 
-struct pool *pool_new(const struct pool_ops *ops, void *context, const char *lost, unsigned most)
+struct link_pool *link_pool_new(const struct link_pool_ops *ops, void *context, const char *lost,
+                                unsigned most)
 {
-    struct pool *p = xcalloc(1, sizeof *p);
+    struct link_pool *p = xcalloc(1, sizeof *p);
     p->ops = ops;
     p->context = context;
     p->lost_text = lost;
@@ -43,7 +44,7 @@ struct pool *pool_new(const struct pool_ops *ops, void *context, const char *los
     return p;
 }
 
-void pool_free(struct pool *p)
+void link_pool_free(struct link_pool *p)
 {
     if (p == NULL)
         return;
@@ -57,21 +58,22 @@ void pool_free(struct pool *p)
 
 /* ---- hello ---- */
 
-static int lost_commits(const struct pool *p, struct error *err)
+static int lost_commits(const struct link_pool *p, struct error *err)
 {
     return error_set(err, E_CORRUPT, "%s", p->lost_text);
 }
 
-struct pool_run pool_known(struct pool *p)
+struct link_pool_run link_pool_known(struct link_pool *p)
 {
     pthread_mutex_lock(&p->lock);
-    const struct pool_run known = p->known;
+    const struct link_pool_run known = p->known;
     pthread_mutex_unlock(&p->lock);
     return known;
 }
 
 /* Is it the same run, a later one, or one that lost commits? */
-int pool_met(struct pool *p, const struct pool_hello *hello, unsigned *run, struct error *err)
+int link_pool_met(struct link_pool *p, const struct link_pool_hello *hello, unsigned *run,
+                  struct error *err)
 {
     int rc = 0;
     pthread_mutex_lock(&p->lock);
@@ -92,13 +94,13 @@ int pool_met(struct pool *p, const struct pool_hello *hello, unsigned *run, stru
 
 /* ---- take and give ---- */
 
-static int new_link(struct pool *p, bool first, struct pooled *out, struct error *err)
+static int new_link(struct link_pool *p, bool first, struct pooled *out, struct error *err)
 {
     int rc = p->ops->open(p->context, first, &out->link, &out->run, err);
     return rc == E_IN_DOUBT ? error_recode(err, E_NET, "hello") : rc;
 }
 
-static void *take_idle(struct pool *p)
+static void *take_idle(struct link_pool *p)
 {
     while (p->idle_count > 0) {
         const struct pooled *last = &p->idle[--p->idle_count];
@@ -110,7 +112,7 @@ static void *take_idle(struct pool *p)
 }
 
 /* usable: the server has replied. */
-static void give(struct pool *p, const struct pooled *l, bool usable)
+static void give(struct link_pool *p, const struct pooled *l, bool usable)
 {
     if (usable)
         patience_back(&p->patience);
@@ -124,7 +126,7 @@ static void give(struct pool *p, const struct pooled *l, bool usable)
     pthread_mutex_unlock(&p->lock);
 }
 
-static int take(struct pool *p, struct pooled *out, struct error *err)
+static int take(struct link_pool *p, struct pooled *out, struct error *err)
 {
     *out = (struct pooled){0};
     pthread_mutex_lock(&p->lock);
@@ -144,7 +146,7 @@ static int take(struct pool *p, struct pooled *out, struct error *err)
     return rc;
 }
 
-int pool_open(struct pool *p, struct error *err)
+int link_pool_open(struct link_pool *p, struct error *err)
 {
     struct pooled l = {0};
     int rc = new_link(p, true, &l, err);
@@ -157,7 +159,7 @@ int pool_open(struct pool *p, struct error *err)
 
 /* ---- calls ---- */
 
-int pool_acknowledge(struct pool *p, unsigned run, int64_t number, struct error *err)
+int link_pool_acknowledge(struct link_pool *p, unsigned run, int64_t number, struct error *err)
 {
     int rc = 0;
     pthread_mutex_lock(&p->lock);
@@ -169,7 +171,7 @@ int pool_acknowledge(struct pool *p, unsigned run, int64_t number, struct error 
     return rc;
 }
 
-static int try_once(struct pool *p, pool_try *try, void *call, struct error *err)
+static int try_once(struct link_pool *p, link_pool_try *try, void *call, struct error *err)
 {
     struct pooled l;
     bool usable = false;
@@ -181,7 +183,8 @@ static int try_once(struct pool *p, pool_try *try, void *call, struct error *err
     return rc;
 }
 
-int pool_call(struct pool *p, pool_try *try, void *call, bool again, struct error *err)
+int link_pool_call(struct link_pool *p, link_pool_try *try, void *call, bool again,
+                   struct error *err)
 {
     for (unsigned failures = 1;; failures++) {
         int rc = try_once(p, try, call, err);
