@@ -122,7 +122,6 @@ class Systemd(unittest.TestCase):
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stdout)
 
-
     def test_examples_have_parameters_of_their_daemons(self):
         for name, program in (("proxy", "dfc-proxyd"), ("target", "dfc-targetd")):
             example = json.loads((ROOT / "deploy/systemd" / f"{name}.json").read_text())
