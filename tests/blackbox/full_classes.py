@@ -17,6 +17,7 @@ import tarfile
 import sys
 
 from lib import ROOT, check, equal, main, wait_for
+from object_jobs import ended, start
 from threads import threads
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
@@ -32,7 +33,7 @@ ARGS = [f"--target-arg={a}" for a in (
     "--cold-share=100%", f"--cold-writes={LIMIT}", f"--slices-readers={LIMIT}",
     f"--rename-parallel={LIMIT}", f"--uploads-parallel={LIMIT}",
     f"--hash-threads={LIMIT}", f"--batches-max={LIMIT}",
-    f"--unpack-threads={LIMIT}", f"--ring-parallel={LIMIT}",
+    f"--unpack-threads={LIMIT}", f"--ring-parallel={LIMIT}", f"--sort-readers={LIMIT}",
     # Without a lease the leader compares before it answers a read, in a thread that commits.
     f"--faults=copies.lease=skip,pool.job=hold:{HELD}")]
 LARGE = bytes(range(256)) * 64  # in slices; eight of it are no small file for MD5
@@ -121,6 +122,16 @@ def read_sample(c, _):
     return c.call("GET", f"/v1/rings/ring-a/samples?lane={lane}", node="t1").expect(200)
 
 
+def archive(c, name):
+    """A job for which another target asks t1 for the bytes of an object."""
+    given = led_by_t1(c, "one", f"{name}/in")
+    c.put("one", given, LARGE)
+    made = next(n for n in (f"{name}-{i}.tar" for i in range(1000)) if c.owner("one", n) != "t1")
+    job_id = start(c, "one", "archive", {"prefix": f"{name}/", "archive": made})
+    equal(ended(c, job_id)["state"], "finished", "state")
+    return c.object("HEAD", "one", made)
+
+
 PUSHED = []  # what dfcctl has said of each
 
 
@@ -146,6 +157,7 @@ KINDS = {
     "ec-read": ("sliced", lambda c, name: c.get("sliced", name).expect(200)),
     "hasher": ("hashed", lambda c, name: c.put("hashed", name, 8 * LARGE)),
     "unpacker": ("packed", unpack),
+    "sort-reader": (None, archive),
     "worker": (None, lambda c, name: c.call("GET", "/v1/daemon?what=summary", node="t1")),
 }
 
@@ -185,8 +197,9 @@ def everything_else_goes_on(c, full, beside):
 
 def fill(c, full, waits):
     names = [prepare(c, full, f"full-{full}-{i}") for i in range(LIMIT + 1)]
+    # A job needs threads of several classes, on all targets.
     beside = {kind: prepare(c, kind, f"beside-{full}-{kind}") for kind in KINDS
-              if kind != full and full not in waits[kind]}
+              if kind not in (full, "sort-reader") and full not in waits[kind]}
     limit = 1 if full == "hander" else LIMIT  # a share of copies_parallel
     flag = os.path.join(HELD, full)
     pid = c.pid("t1")
