@@ -1,6 +1,5 @@
 #include "api/ctl/stop_check.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "common/cleanup.h"
@@ -38,14 +37,20 @@ static json_t *find(json_t *nodes, const char *id)
     return NULL;
 }
 
-static size_t count_others(json_t *nodes, json_t *node)
+static bool is_heard(json_t *node)
+{
+    return json_object_get(node, "version") != NULL && !json_is_true(json_object_get(node, "late"));
+}
+
+/* The active ones of its role; heard: those that the primary has heard from lately. */
+static size_t count_others(json_t *nodes, json_t *node, bool heard)
 {
     size_t i, count = 0;
     json_t *other;
     json_array_foreach(nodes, i, other)
     {
         count += other != node && is(other, "role", text_at(node, "role")) &&
-                 is(other, "state", "active");
+                 is(other, "state", "active") && (!heard || is_heard(other));
     }
     return count;
 }
@@ -71,7 +76,21 @@ static void check_other(json_t *reasons, json_t *other)
         say(reasons, xprintf("target '%s' has a mountpath that is disabled or missing", id));
 }
 
-static void check_buckets(json_t *reasons, json_t *buckets)
+/* The overview counts all buckets of the cluster, the list has those that the caller may list. */
+static void check_unlisted(json_t *reasons, json_t *protection, size_t listed)
+{
+    json_int_t exposed = json_integer_value(json_object_get(protection, "one_copy")) +
+                         json_integer_value(json_object_get(protection, "degraded")) +
+                         json_integer_value(json_object_get(protection, "unavailable"));
+    if (!json_is_object(protection))
+        say(reasons, xstrdup("the primary does not say how buckets are protected: is it of an "
+                             "older release?"));
+    else if (exposed > (json_int_t)listed)
+        say(reasons, xprintf("%lld buckets that you may not list are not protected",
+                             (long long)exposed - (long long)listed));
+}
+
+static void check_buckets(json_t *reasons, json_t *buckets, json_t *protection)
 {
     size_t i, exposed = 0;
     json_t *b;
@@ -87,6 +106,7 @@ static void check_buckets(json_t *reasons, json_t *buckets)
     }
     if (exposed > BUCKETS_NAMED)
         say(reasons, xprintf("%zu more buckets are not protected", exposed - BUCKETS_NAMED));
+    check_unlisted(reasons, protection, exposed);
 }
 
 static void check_target(json_t *reasons, json_t *overview, json_t *buckets, json_t *node)
@@ -102,14 +122,14 @@ static void check_target(json_t *reasons, json_t *overview, json_t *buckets, jso
                              "rebalance'"));
     if (!is(node, "state", "active"))
         return;
-    if (count_others(nodes, node) == 0)
+    if (count_others(nodes, node, false) == 0)
         say(reasons, xstrdup("no other target is active"));
     json_array_foreach(nodes, i, other)
     {
         if (other != node && is(other, "role", "target"))
             check_other(reasons, other);
     }
-    check_buckets(reasons, buckets);
+    check_buckets(reasons, buckets, json_object_get(overview, "protection"));
 }
 
 int stop_check(json_t *overview, json_t *buckets, const char *id, json_t **reasons,
@@ -122,7 +142,38 @@ int stop_check(json_t *overview, json_t *buckets, const char *id, json_t **reaso
     *reasons = json_array();
     if (is(node, "role", "target"))
         check_target(*reasons, overview, json_object_get(buckets, "buckets"), node);
-    else if (!is(node, "state", "unreachable") && count_others(nodes, node) == 0)
-        say(*reasons, xstrdup("no other proxy is active"));
+    else if (!is(node, "state", "unreachable") && count_others(nodes, node, true) == 0)
+        say(*reasons, xstrdup("no other proxy is active and reached"));
     return 0;
+}
+
+/* A proxy may be behind at first, so that the state must have been there once. */
+static int check_undone(json_t *node, const char *id, const char *wanted, bool *seen,
+                        struct error *err)
+{
+    bool is_so = is(node, "state", wanted);
+    *seen = *seen || is_so;
+    if (!*seen || is_so || is(node, "state", "unreachable"))
+        return 0;
+    return error_set(err, E_ABORTED, "node '%.64s' is no longer %s, but %s", id, wanted,
+                     text_at(node, "state"));
+}
+
+int stop_moved(json_t *overview, const char *id, const char *state, bool *seen, bool *done,
+               struct error *err)
+{
+    json_t *moving = json_object_get(overview, "moving");
+    json_t *node = find(json_object_get(overview, "nodes"), id);
+    *done = false;
+    if (!json_is_boolean(moving))
+        return error_set(err, E_UNSUPPORTED,
+                         "the primary is of an older release and does not say whether objects are "
+                         "being moved: see 'dfcctl job ls --kind rebalance'");
+    if (node == NULL && state != NULL)
+        return error_set(err, E_ABORTED, "node '%.64s' is no longer %s, but out of the cluster", id,
+                         state);
+    *done = json_is_false(moving) && (node == NULL || (state != NULL && is(node, "state", state)));
+    if (*done || node == NULL)
+        return 0;
+    return check_undone(node, id, state != NULL ? state : "decommissioning", seen, err);
 }

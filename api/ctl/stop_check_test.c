@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <cmocka.h>
@@ -14,6 +15,7 @@
 #define TARGET(id, state, more) "{'id':'" id "','role':'target','state':'" state "'" more "}"
 #define T1 TARGET("t1", "active", ",'version':1")
 #define T2 TARGET("t2", "active", ",'version':1")
+#define PROXY(id, more) "{'id':'" id "','role':'proxy','state':'active'" more "}"
 #define WHOLE "{'name':'a','protection':'protected'}"
 #define ONE "{'name':'b','protection':'one_copy'}"
 
@@ -44,7 +46,10 @@ static const struct {
     {P1 "," T1 "," TARGET("t2", "maintenance", ""), ONE, "t2", 0, ""},
     {P1 "," T1 "," TARGET("t2", "maintenance", ""), ONE, "t2", 1,
      "objects are being moved between targets: see 'dfcctl job ls --kind rebalance'"},
-    {P1 "," T1, ONE, "p1", 0, "no other proxy is active"},
+    {P1 "," T1, ONE, "p1", 0, "no other proxy is active and reached"},
+    {P1 "," PROXY("p2", "") "," T1, ONE, "p1", 0, "no other proxy is active and reached"},
+    {P1 "," PROXY("p2", ",'version':1,'late':true") "," T1, ONE, "p1", 0,
+     "no other proxy is active and reached"},
     {P1 "," P2 "," T1, ONE, "p1", 1, ""},
     {P1 "," T1 "," T2, ONE "," ONE "," ONE "," ONE "," ONE "," ONE "," ONE, "t1", 0,
      "bucket 'b' keeps one copy of each object; bucket 'b' keeps one copy of each object; bucket "
@@ -66,7 +71,8 @@ static json_t *parsed(const char *text)
 static json_t *overview_of(const char *nodes, int moving)
 {
     char text[4096];
-    snprintf(text, sizeof text, "{'nodes':[%s],'moving':%s}", nodes, moving ? "true" : "false");
+    snprintf(text, sizeof text, "{'nodes':[%s],'moving':%s,'protection':{}}", nodes,
+             moving ? "true" : "false");
     return parsed(text);
 }
 
@@ -103,6 +109,91 @@ static void who_may_be_stopped(void **state)
     }
 }
 
+/* What the overview counts, with the list of one who may see the bucket 'b' alone. */
+static const struct {
+    const char *protection, *reasons;
+} unlisted[] = {
+    {"'one_copy':1,'protected':3,'degraded':0,'unavailable':0",
+     "bucket 'b' keeps one copy of each object"},
+    {"'one_copy':2,'protected':3,'degraded':1,'unavailable':1",
+     "bucket 'b' keeps one copy of each object; 3 buckets that you may not list are not "
+     "protected"},
+    {NULL, "bucket 'b' keeps one copy of each object; the primary does not say how buckets are "
+           "protected: is it of an older release?"},
+};
+
+static void buckets_that_the_caller_may_not_list(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof unlisted / sizeof *unlisted; i++) {
+        _cleanup_json_ json_t *overview = overview_of(P1 "," T1 "," T2, 0);
+        _cleanup_json_ json_t *buckets = buckets_of(ONE);
+        _cleanup_json_ json_t *reasons = NULL;
+        char text[256], said[1024];
+        json_object_del(overview, "protection");
+        if (unlisted[i].protection != NULL) {
+            snprintf(text, sizeof text, "{%s}", unlisted[i].protection);
+            json_object_set_new(overview, "protection", parsed(text));
+        }
+        assert_int_equal(stop_check(overview, buckets, "t1", &reasons, NULL), 0);
+        join(reasons, said, sizeof said);
+        assert_string_equal(said, unlisted[i].reasons);
+    }
+}
+
+#define AT(state) TARGET("t2", state, ",'version':1")
+
+/* One wait a row: what it sees first, and then. */
+static const struct {
+    const char *wanted; /* NULL: that the node leaves */
+    const char *first;  /* t2 */
+    int moving;
+    const char *then;
+    int then_moving;
+    bool done;
+    int code;
+} waits[] = {
+    {"maintenance", AT("maintenance"), 1, AT("maintenance"), 0, true, 0},
+    {"maintenance", AT("maintenance"), 1, AT("maintenance"), 1, false, 0},
+    {"maintenance", AT("active"), 0, AT("active"), 0, false, 0}, /* a proxy that is behind */
+    {"maintenance", AT("maintenance"), 1, AT("active"), 1, false, E_ABORTED},
+    {"maintenance", AT("maintenance"), 1, AT("unreachable"), 1, false, 0},
+    {"maintenance", AT("maintenance"), 1, "", 1, false, E_ABORTED},
+    {"maintenance", AT("active"), 0, "", 0, false, E_ABORTED},
+    {NULL, AT("decommissioning"), 1, "", 1, false, 0},
+    {NULL, AT("decommissioning"), 1, "", 0, true, 0},
+    {NULL, AT("decommissioning"), 0, AT("decommissioning"), 0, false, 0},
+    {NULL, AT("decommissioning"), 1, AT("active"), 1, false, E_ABORTED},
+};
+
+static void a_wait_ends_when_nothing_is_being_moved(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        _cleanup_json_ json_t *first = overview_of(waits[i].first, waits[i].moving);
+        _cleanup_json_ json_t *then = overview_of(waits[i].then, waits[i].then_moving);
+        bool seen = false, done = true;
+        assert_int_equal(stop_moved(first, "t2", waits[i].wanted, &seen, &done, NULL), 0);
+        assert_false(done);
+        assert_int_equal(stop_moved(then, "t2", waits[i].wanted, &seen, &done, NULL),
+                         waits[i].code);
+        assert_int_equal(done, waits[i].done);
+    }
+}
+
+static void a_wait_that_cannot_know(void **state)
+{
+    (void)state;
+    _cleanup_json_ json_t *overview = overview_of("", 0);
+    struct error err = ERROR_INIT;
+    bool seen = false, done = true;
+    assert_int_equal(stop_moved(overview, "t2", "maintenance", &seen, &done, &err), E_ABORTED);
+    assert_string_equal(err.message, "node 't2' is no longer maintenance, but out of the cluster");
+    json_object_del(overview, "moving");
+    assert_int_equal(stop_moved(overview, "t2", NULL, &seen, &done, &err), E_UNSUPPORTED);
+    assert_false(done);
+}
+
 static void a_node_that_does_not_exist(void **state)
 {
     (void)state;
@@ -118,6 +209,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_may_be_stopped),
+        cmocka_unit_test(buckets_that_the_caller_may_not_list),
+        cmocka_unit_test(a_wait_ends_when_nothing_is_being_moved),
+        cmocka_unit_test(a_wait_that_cannot_know),
         cmocka_unit_test(a_node_that_does_not_exist),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

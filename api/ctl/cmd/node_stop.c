@@ -18,58 +18,20 @@ static bool over(uint64_t began, uint64_t timeout_ms)
 
 /* --- the wait of an action ------------------------------------------------------------------- */
 
-static json_t *node_of(json_t *overview, const char *id)
-{
-    size_t i;
-    json_t *node;
-    json_array_foreach(json_object_get(overview, "nodes"), i, node)
-    {
-        const char *name = json_string_value(json_object_get(node, "id"));
-        if (name != NULL && strcmp(name, id) == 0)
-            return node;
-    }
-    return NULL;
-}
-
-/* state NULL: until the node has left. */
-static bool has_moved(json_t *overview, const char *id, const char *state)
-{
-    json_t *node = node_of(overview, id);
-    const char *now = json_string_value(json_object_get(node, "state"));
-    if (state == NULL || node == NULL)
-        return node == NULL;
-    return now != NULL && strcmp(now, state) == 0 &&
-           json_is_false(json_object_get(overview, "moving"));
-}
-
-/* Somebody may undo it meanwhile: then there is nothing to wait for.  A proxy may be behind at
- * first, so the state must have been there once. */
-static int check_undone(struct ctl *ctl, json_t *overview, const char *id, const char *wanted,
-                        bool *seen)
-{
-    const char *now = json_string_value(json_object_get(node_of(overview, id), "state"));
-    struct error err = ERROR_INIT;
-    bool is_so = now != NULL && strcmp(now, wanted) == 0;
-    *seen = *seen || is_so;
-    if (!*seen || is_so || (now != NULL && strcmp(now, "unreachable") == 0))
-        return EXIT_OK;
-    error_set(&err, E_ABORTED, "node '%.64s' is no longer %s, but %s", id, wanted,
-              now != NULL ? now : "out of the cluster");
-    return ctl_fail_common(ctl, &err, EXIT_FAILED);
-}
-
 int node_wait_moved(struct ctl *ctl, const char *id, const char *state, uint64_t timeout_ms)
 {
     uint64_t began = clock_ms();
-    bool seen = false;
+    bool seen = false, done = false;
     for (;;) {
         _cleanup_json_ json_t *overview = NULL;
+        struct error err = ERROR_INIT;
         int code = ctl_cluster(ctl, NULL, &overview);
-        if (code != EXIT_OK || has_moved(overview, id, state))
-            return code;
-        code = check_undone(ctl, overview, id, state != NULL ? state : "decommissioning", &seen);
         if (code != EXIT_OK)
             return code;
+        if (stop_moved(overview, id, state, &seen, &done, &err) != 0)
+            return ctl_fail_common(ctl, &err, EXIT_FAILED);
+        if (done)
+            return EXIT_OK;
         if (over(began, timeout_ms)) {
             ctl_remark(ctl, "dfcctl: objects are still being moved: see 'dfcctl job ls --kind "
                             "rebalance'");
