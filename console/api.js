@@ -41,20 +41,22 @@ export function authorization() {
   return token ? {Authorization: `Bearer ${token}`} : {};
 }
 
-export async function failure(status, text) {
+// `sent`: the authorization() of the request.  A refusal of an earlier login ends no later one.
+export async function failure(status, text, sent) {
   let doc = {};
   try {
     doc = JSON.parse(text);
   } catch {
     doc = {message: text ? text.slice(0, 300) : undefined};
   }
-  if (status === 401) onDenied();
+  if (status === 401 && sent.Authorization === authorization().Authorization) onDenied();
   return new ApiError(status, doc);
 }
 
 // The reply; an ApiError for anything but 2xx.  A node that cannot be reached is one, too.
 export async function request(method, path, {body, headers, signal} = {}) {
-  const options = {method, signal, headers: {...authorization(), ...headers}, redirect: "follow",
+  const sent = authorization();
+  const options = {method, signal, headers: {...sent, ...headers}, redirect: "follow",
     credentials: "omit", cache: "no-store"};
   if (body !== undefined) {
     options.body = JSON.stringify(body);
@@ -67,7 +69,7 @@ export async function request(method, path, {body, headers, signal} = {}) {
     if (err.name === "AbortError") throw err;
     throw new ApiError(0, {message: "this proxy does not answer", code: "not_connected"});
   }
-  if (!reply.ok) throw await failure(reply.status, method === "HEAD" ? "" : await reply.text());
+  if (!reply.ok) throw await failure(reply.status, method === "HEAD" ? "" : await reply.text(), sent);
   return reply;
 }
 

@@ -5,6 +5,7 @@ import {hmacHex, randomHex} from "./sha256.js";
 
 const PLACE = "dfc-session";
 let current = read();
+const watchers = new Set();  // called when the login ends
 
 function read() {
   try {
@@ -31,6 +32,22 @@ export function begin(doc, name) {
 export function end() {
   current = null;
   sessionStorage.removeItem(PLACE);
+  for (const fn of [...watchers]) fn();
+}
+
+export function watchEnd(fn) {
+  watchers.add(fn);
+}
+
+export function unwatchEnd(fn) {
+  watchers.delete(fn);
+}
+
+// Would the network read a password that is sent to this location?  The proxy refuses it then, but
+// only when it has come.
+export function isInClear({protocol, hostname}) {
+  const here = hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
+  return protocol !== "https:" && !here;
 }
 
 // The body of a login with an access key: a proof of its secret, which is not sent.

@@ -25,7 +25,8 @@ const KINDS = {
 };
 
 export async function show(page) {
-  let kind = KINDS.password;
+  const inClear = session.isInClear(location);
+  let kind = inClear ? KINDS.key : KINDS.password;
   const fields = el("div", {});
   const error = el("p", {class: "error", role: "alert"});
   const choose = (name) => { kind = KINDS[name]; put(fields, kind.fields()); };
@@ -40,6 +41,10 @@ export async function show(page) {
     const user = document.getElementById("login-user").value.trim();
     const secret = document.getElementById("login-secret").value;
     error.textContent = "";
+    if (kind === KINDS.password && inClear) {
+      error.textContent = "A password is not sent in clear: use https, or an access key.";
+      return;
+    }
     go.disabled = true;
     try {
       const doc = await api.call("POST", "/v1/auth/token", {body: kind.body(user, secret)});
@@ -54,7 +59,7 @@ export async function show(page) {
     }
   }
 
-  choose("password");
+  put(fields, kind.fields());
   put(page.root, el("form", {class: "card login", on: {submit}}, el("h1", {}, "Log in"),
     kinds, fields, error, go,
     el("p", {class: "hint"}, "The login is kept in this tab alone, and ends with it.")));

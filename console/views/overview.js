@@ -14,7 +14,10 @@ function reason(r) {
 }
 
 function health(doc) {
-  const reasons = doc.reasons ?? [];
+  const {reasons} = doc;
+  if (!reasons)
+    return parts.card("Health", el("p", {class: "big"}, parts.healthBadge(doc.health)),
+      el("p", {}, "The primary is of an older release and does not say: ", el("code", {}, "dfcctl cluster health")));
   return parts.card("Health", el("p", {class: "big"}, parts.healthBadge(doc.health)),
     reasons.length === 0 ? el("p", {}, "All nodes are there, and all objects are served.")
       : el("ul", {class: "reasons"}, reasons.map(reason)));
@@ -73,11 +76,14 @@ function running(jobs) {
     now.map((j) => [parts.link.job(j.id), j.kind, parts.jobBadge(j), parts.jobBar(j)]), "No job is running."));
 }
 
+// An older primary does not say it.
+const access = (on) => typeof on === "boolean" ? (on ? "on" : "off") : null;
+
 function about(doc) {
   const releases = [...new Set(doc.nodes.map((n) => n.release).filter(Boolean))];
   return parts.card("This cluster", parts.facts([["Cluster", doc.cluster], ["Release", releases.join(", ")],
     ["Primary", doc.primary && parts.link.node(doc.primary)], ["State", `${doc.term}.${doc.version}`],
-    ["Access control", doc.public_auth ? "on" : "off"]]));
+    ["Access control", access(doc.public_auth)]]));
 }
 
 export async function show(page) {
@@ -92,7 +98,8 @@ export async function show(page) {
       doc.jobs_running], () => tiles(doc));
     draw(areas.capacity, doc.nodes.map((n) => [n.id, n.capacity]), () => capacity(doc));
     draw(areas.protection, [doc.protection, doc.at_risk], () => protection(doc));
-    draw(areas.about, [doc.cluster, doc.primary, doc.term, doc.version, doc.nodes.map((n) => n.release)],
+    draw(areas.about, [doc.cluster, doc.primary, doc.term, doc.version, doc.nodes.map((n) => n.release),
+      doc.public_auth],
       () => about(doc));
   });
   page.repeat(async () => {

@@ -1,22 +1,33 @@
-// Uploads: one streamed PUT for each file, with its progress, through the proxy.
+// Uploads: one streamed PUT for each file, with its progress, through the proxy.  Each is sent with
+// the login that it was added with.  The end of a login aborts all of them.
 
 import * as api from "../api.js";
 import {el, note} from "../dom.js";
 import * as format from "../format.js";
 import {bar, button} from "../parts.js";
+import * as session from "../session.js";
 
 const AT_ONCE = 3;
 
 export function uploader(bucket, done) {
   const list = el("ul", {class: "uploads"});
   const waiting = [];
-  let running = 0;
+  const running = new Set();
+  const busy = () => running.size > 0 || waiting.length > 0;
 
   function next() {
-    while (running < AT_ONCE && waiting.length > 0) {
-      running++;
-      waiting.shift()();
+    while (running.size < AT_ONCE && waiting.length > 0) {
+      const upload = waiting.shift();
+      running.add(upload);
+      upload.start();
     }
+    if (!busy()) session.unwatchEnd(abortAll);
+  }
+
+  // The queue first: the end of one that runs begins the next.
+  function abortAll() {
+    for (const upload of waiting.splice(0)) upload.end("Aborted.");
+    for (const upload of [...running]) upload.abort();
   }
 
   function add(file, name, overwrite = false) {
@@ -25,13 +36,15 @@ export function uploader(bucket, done) {
     const buttons = el("div", {class: "buttons"});
     const item = el("li", {}, el("span", {class: "break name"}, name), meter, state, buttons);
     const xhr = new XMLHttpRequest();
+    const sent = api.authorization();
+    const upload = {start, end, abort: () => xhr.abort()};
     const close = button("Close", () => item.remove(), "quiet");
     let ended = false;
 
     function end(text, ...more) {
       if (ended) return;
       ended = true;
-      running--;
+      running.delete(upload);
       state.textContent = text;
       buttons.replaceChildren(...more, close);
       next();
@@ -39,7 +52,7 @@ export function uploader(bucket, done) {
 
     function start() {
       xhr.open("PUT", `${api.paths.object(bucket, name)}${api.query({redirect: "never"})}`);
-      for (const [header, value] of Object.entries(api.authorization())) xhr.setRequestHeader(header, value);
+      for (const [header, value] of Object.entries(sent)) xhr.setRequestHeader(header, value);
       xhr.setRequestHeader("Content-Type", file.type || "application/octet-stream");
       if (!overwrite) xhr.setRequestHeader("If-None-Match", "*");
       xhr.upload.onprogress = (event) => {
@@ -63,24 +76,24 @@ export function uploader(bucket, done) {
         note(`${name}: stored`);
         done();
       } else {
-        end((await api.failure(xhr.status, xhr.responseText)).describe());
+        end((await api.failure(xhr.status, xhr.responseText, sent)).describe());
       }
     }
 
     buttons.append(button("Abort", () => {
-      const at = waiting.indexOf(start);
-      if (at >= 0) {
-        waiting.splice(at, 1);
-        running++;  // as if it had begun: end() takes it off
-        end("Aborted.");
-      } else {
+      const at = waiting.indexOf(upload);
+      if (at < 0) {
         xhr.abort();
+      } else {
+        waiting.splice(at, 1);
+        end("Aborted.");
       }
     }, "quiet"));
     list.append(item);
-    waiting.push(start);
+    session.watchEnd(abortAll);
+    waiting.push(upload);
     next();
   }
 
-  return {list, add, busy: () => running > 0 || waiting.length > 0};
+  return {list, add, busy};
 }
