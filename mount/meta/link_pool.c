@@ -79,6 +79,7 @@ int link_pool_met(struct link_pool *p, const struct link_pool_hello *hello, unsi
     pthread_mutex_lock(&p->lock);
     p->lost |= !hello->kept;
     if (p->lost) {
+        pthread_cond_broadcast(&p->link_free); /* all that wait fail */
         rc = lost_commits(p, err);
     } else if (hello->refused != 0) {
         rc = hello->refused;
@@ -130,7 +131,7 @@ static int take(struct link_pool *p, struct pooled *out, struct error *err)
 {
     *out = (struct pooled){0};
     pthread_mutex_lock(&p->lock);
-    while (p->used_count == p->most)
+    while (p->used_count == p->most && !p->lost)
         pthread_cond_wait(&p->link_free, &p->lock);
     int rc = p->lost ? lost_commits(p, err) : 0;
     if (rc == 0) {

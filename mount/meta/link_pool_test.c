@@ -1,0 +1,126 @@
+/* Calls that wait for a connection when the server has lost commits. */
+#include "mount/meta/link_pool.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { WAITERS = 3, PATIENCE_S = 60 };
+
+struct world {
+    struct link_pool *pool;
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    unsigned begun;  /* waiters */
+    bool held, ends; /* the one connection is in use; it is given back */
+};
+
+static int open_link(void *context, bool first, void **link, unsigned *run, struct error *err)
+{
+    struct world *w = context;
+    const struct link_pool_hello hello = {.kept = true, .run = "one"};
+    (void)first;
+    *link = w;
+    return link_pool_met(w->pool, &hello, run, err);
+}
+
+static void close_link(void *link)
+{
+    (void)link;
+}
+
+static bool is_idle(const void *link)
+{
+    (void)link;
+    return true;
+}
+
+static const struct link_pool_ops ops = {"test", open_link, close_link, is_idle};
+
+static void await(struct world *w, const bool *what)
+{
+    pthread_mutex_lock(&w->lock);
+    while (!*what)
+        pthread_cond_wait(&w->news, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void tell(struct world *w, bool *what)
+{
+    pthread_mutex_lock(&w->lock);
+    *what = true;
+    pthread_cond_broadcast(&w->news);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static int hold(void *call, void *link, unsigned run, bool *usable, struct error *err)
+{
+    struct world *w = call;
+    (void)link;
+    (void)run;
+    (void)err;
+    tell(w, &w->held);
+    await(w, &w->ends);
+    *usable = true;
+    return 0;
+}
+
+static void *holder(void *context)
+{
+    struct world *w = context;
+    struct error err = ERROR_INIT;
+    return (void *)(intptr_t)link_pool_call(w->pool, hold, w, false, &err);
+}
+
+static void *waiter(void *context)
+{
+    struct world *w = context;
+    struct error err = ERROR_INIT;
+    pthread_mutex_lock(&w->lock);
+    w->begun++;
+    pthread_cond_broadcast(&w->news);
+    pthread_mutex_unlock(&w->lock);
+    return (void *)(intptr_t)link_pool_call(w->pool, hold, w, false, &err);
+}
+
+static void test_all_that_wait_are_told(void **state)
+{
+    struct world w = {.lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
+    pthread_t first, others[WAITERS];
+    struct error err = ERROR_INIT;
+    unsigned run;
+    void *result;
+    (void)state;
+    alarm(PATIENCE_S); /* what hangs fails */
+    w.pool = link_pool_new(&ops, &w, "commits are lost", 1);
+    assert_int_equal(link_pool_open(w.pool, &err), 0);
+    assert_int_equal(pthread_create(&first, NULL, holder, &w), 0);
+    await(&w, &w.held);
+    for (unsigned i = 0; i < WAITERS; i++)
+        assert_int_equal(pthread_create(&others[i], NULL, waiter, &w), 0);
+    pthread_mutex_lock(&w.lock);
+    while (w.begun < WAITERS)
+        pthread_cond_wait(&w.news, &w.lock);
+    pthread_mutex_unlock(&w.lock);
+    const struct link_pool_hello hello = {.kept = false, .run = "two"};
+    assert_int_equal(link_pool_met(w.pool, &hello, &run, &err), E_CORRUPT);
+    for (unsigned i = 0; i < WAITERS; i++) { /* the connection is still in use */
+        pthread_join(others[i], &result);
+        assert_int_equal((intptr_t)result, E_CORRUPT);
+    }
+    tell(&w, &w.ends);
+    pthread_join(first, &result);
+    assert_int_equal((intptr_t)result, 0);
+    link_pool_free(w.pool);
+    alarm(0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_that_wait_are_told)};
+    return cmocka_run_group_tests_name("mount_link_pool", tests, NULL, NULL);
+}
