@@ -1,12 +1,14 @@
 /* The end of what is in the trash: hours whose days are over.
  *
  * What cannot be removed, as an inode is damaged, is logged and stays; all else goes.  So an hour
- * is removed whole first, and name by name only if that fails. */
+ * is removed whole first, and name by name only if that fails; and so is each directory in it. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/log.h"
+#include "common/mem.h"
 #include "mount/volume/trash.h"
 #include "mount/volume/trees/rmr.h"
 
@@ -18,7 +20,9 @@ struct cleaning {
     struct volume_caller caller;
     uint64_t lease_ms;
     int64_t renewed_ns;
-    int first; /* error */
+    int first;       /* error */
+    uint64_t *whole; /* directories that could not be removed whole */
+    size_t count, room;
 };
 
 /* ---- the lease ---- */
@@ -97,20 +101,48 @@ static int each(struct cleaning *c, uint64_t directory, clean_take *take, void *
     return rc == -ENOENT ? 0 : rc; /* there is none, or another client cleaned it */
 }
 
-static int remove_name(struct cleaning *c, const struct volume_name *n, void *hour)
+static void push(struct cleaning *c, uint64_t directory)
+{
+    if (c->count == c->room) {
+        c->room = 2 * c->room + 16;
+        c->whole = xrealloc(c->whole, c->room * sizeof *c->whole);
+    }
+    c->whole[c->count++] = directory;
+}
+
+struct place {
+    const char *hour;
+    uint64_t directory; /* the hour, or below it */
+};
+
+static int remove_name(struct cleaning *c, const struct volume_name *n, void *place)
 {
     struct volume_tally tally;
-    const struct volume_name *of = hour;
+    const struct place *p = place;
     if (stops(c))
         return -EINTR;
-    const int rc = remove_tree(c->v, of->ino, n->name, &c->caller, &tally);
-    return failed(c, of->name, tally.name[0] != '\0' ? tally.name : n->name, rc);
+    const int rc = remove_tree(c->v, p->directory, n->name, &c->caller, &tally);
+    if (rc != 0 && rc != -ENOENT && n->known && attr_is_directory(&n->attr))
+        push(c, n->ino);
+    return failed(c, p->hour, tally.name[0] != '\0' ? tally.name : n->name, rc);
+}
+
+/* A directory with damage somewhere below: names beside it, level by level. */
+static int remove_names(struct cleaning *c, const struct volume_name *hour)
+{
+    struct place p = {.hour = hour->name, .directory = hour->ino};
+    c->count = 0;
+    int rc = each(c, p.directory, remove_name, &p);
+    while (rc == 0 && c->count > 0) {
+        p.directory = c->whole[--c->count];
+        rc = failed(c, p.hour, "", each(c, p.directory, remove_name, &p));
+    }
+    return rc;
 }
 
 static int remove_hour(struct cleaning *c, const struct volume_name *n, void *now)
 {
     struct volume_tally tally;
-    struct volume_name hour = *n;
     const int64_t *now_ms = now;
     if (trash_hour_end_ms(n->ino) + kept_ms(c->v) > *now_ms)
         return 0;
@@ -119,7 +151,7 @@ static int remove_hour(struct cleaning *c, const struct volume_name *n, void *no
     int rc = remove_tree(c->v, TRASH_INO, n->name, &c->caller, &tally);
     if (rc == 0 || rc == -ENOENT || rc == -EINTR)
         return rc == -EINTR ? rc : 0;
-    rc = each(c, n->ino, remove_name, &hour);
+    rc = remove_names(c, n);
     if (rc == 0)
         rc = remove_directory(c->v, TRASH_INO, n->name);
     return rc == -ENOTEMPTY ? 0 : failed(c, TRASH_NAME, n->name, rc);
@@ -134,5 +166,6 @@ int volume_trash_clean(struct volume *v, const struct volume_caller *caller, uin
     int rc = engine_now(v, &now_ms);
     if (rc == 0)
         rc = each(&c, TRASH_INO, remove_hour, &now_ms);
+    free(c.whole);
     return rc != 0 ? rc : c.first;
 }

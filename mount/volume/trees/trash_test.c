@@ -342,7 +342,13 @@ static void test_damage_stops_nothing_else(void **state)
     bool more = true;
     (void)state;
     uint64_t d = make(VOLUME_ROOT, "d", S_IFDIR | 0755);
-    uint64_t below = make(d, "below", S_IFREG | 0644), inodes[5];
+    uint64_t sub = make(d, "sub", S_IFDIR | 0755), beside[5];
+    uint64_t below = make(sub, "below", S_IFREG | 0644), inodes[5];
+    beside[0] = make(sub, "after", S_IFREG | 0644);
+    beside[1] = make(sub, "tree", S_IFDIR | 0755);
+    beside[2] = make(beside[1], "f", S_IFREG | 0644);
+    beside[3] = make(d, "a", S_IFREG | 0644);
+    beside[4] = make(d, "z", S_IFREG | 0644);
     for (unsigned i = 0; i < 5; i++) {
         snprintf(name, sizeof name, "f%u", i);
         inodes[i] = make(VOLUME_ROOT, name, S_IFREG | 0644);
@@ -369,7 +375,9 @@ static void test_damage_stops_nothing_else(void **state)
         assert_int_equal(volume_clean(f.a, &more), 0);
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(is_gone(inodes[i]), i != 1);
-    assert_false(is_gone(below) || is_gone(d));
+    for (unsigned i = 0; i < 5; i++)
+        assert_true(is_gone(beside[i]));
+    assert_false(is_gone(below) || is_gone(sub) || is_gone(d));
     assert_int_equal(lookup(TRASH_INO, "1970-01-01-01"), 0); /* the second hour */
     assert_true(lookup(TRASH_INO, HOUR) != 0);
 }
