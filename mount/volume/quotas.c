@@ -70,6 +70,12 @@ int64_t quotas_bytes(const struct attr *a)
     return S_ISREG(a->mode) ? a->length : 0;
 }
 
+int64_t quotas_sum(int64_t bytes, int64_t more)
+{
+    int64_t sum;
+    return __builtin_add_overflow(bytes, more, &sum) ? INT64_MAX : sum;
+}
+
 int quotas_check(const struct quota *q, int64_t inodes, int64_t bytes)
 {
     const bool room = (inodes <= 0 || q->inodes_left >= inodes) && //
@@ -91,6 +97,19 @@ void quotas_count(struct txn *t, const struct quota *q, int64_t inodes, int64_t 
 {
     count_field(t, q, QUOTA_INODES, QUOTA_INODES_LEFT, inodes);
     count_field(t, q, QUOTA_BYTES, QUOTA_BYTES_LEFT, bytes);
+}
+
+int quotas_count_past(struct txn *t, const struct quota *q, int64_t inodes, int64_t bytes)
+{
+    const struct meta_key key = quotas_key(q->id);
+    if (q->id == 0)
+        return 0;
+    if (quotas_sum(q->bytes, bytes) == INT64_MAX)
+        return -EFBIG;
+    if (bytes > 0) /* other clients count meanwhile */
+        txn_expect_at_least(t, &key, QUOTA_BYTES_LEFT, q->bytes_limit - INT64_MAX + bytes);
+    quotas_count(t, q, inodes, bytes);
+    return 0;
 }
 
 void quotas_charge(struct txn *t, const struct quota *q, int64_t inodes, int64_t bytes)

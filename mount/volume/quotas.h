@@ -54,11 +54,16 @@ void quotas_expect(struct txn *t, const struct meta_key *inode, const struct att
 
 /* The bytes that count of an inode. */
 int64_t quotas_bytes(const struct attr *a);
+/* A sum of them.  Sparse files may be longer than a number: INT64_MAX then, which no quota has
+ * left. */
+int64_t quotas_sum(int64_t bytes, int64_t more);
 /* EDQUOT: the quota, as it was read, has not so much left. */
 int quotas_check(const struct quota *q, int64_t inodes, int64_t bytes);
 /* More in use; negative: less.  quotas_count() does not look at what is left. */
 void quotas_charge(struct txn *t, const struct quota *q, int64_t inodes, int64_t bytes);
 void quotas_count(struct txn *t, const struct quota *q, int64_t inodes, int64_t bytes);
+/* More in use, also past the limit.  EFBIG: more bytes than a quota counts. */
+int quotas_count_past(struct txn *t, const struct quota *q, int64_t inodes, int64_t bytes);
 
 /* A file gets another length.  EDQUOT: it is too long.  q: of quotas_read(). */
 int quotas_resize(struct txn *t, const struct meta_key *inode, const struct attr *a,

@@ -197,6 +197,24 @@ static void only_what_is_found_twice_counts(void **state)
     check_done(&two);
 }
 
+/* The same difference twice of other numbers: the quota was in use. */
+static void counters_in_use_are_no_damage(void **state)
+{
+    (void)state;
+    struct check_finding was[] = {
+        {.kind = CHECK_QUOTA_BYTES, .id = 7, .is = 10, .should = 5},
+        {.kind = CHECK_QUOTA_BYTES, .id = 8, .is = 10, .should = 5},
+    };
+    struct check_finding is[] = {
+        {.kind = CHECK_QUOTA_BYTES, .id = 7, .is = 20, .should = 15},
+        {.kind = CHECK_QUOTA_BYTES, .id = 8, .is = 10, .should = 5},
+    };
+    struct check c = {.findings = was, .count = 2}, again = {.findings = is, .count = 2};
+    check_keep_common(&c, &again);
+    assert_int_equal(c.count, 1);
+    assert_int_equal(c.findings[0].id, 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +224,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(queues_are_looked_at, clients_setup, clients_teardown),
         cmocka_unit_test_setup_teardown(only_what_is_found_twice_counts, clients_setup,
                                         clients_teardown),
+        cmocka_unit_test(counters_in_use_are_no_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,14 +65,18 @@ static void judge_counters(const struct check_quotas *q, const struct check_inod
         if (of == NULL || of->directory == one->ino)
             continue;
         sums[of - q->all].inodes++;
-        sums[of - q->all].bytes += one->bytes;
+        sums[of - q->all].bytes = quotas_sum(sums[of - q->all].bytes, one->bytes);
     }
     for (size_t i = 0; i < q->count; i++) {
         const struct quota *one = &q->all[i];
         check_add_counter(c, CHECK_QUOTA_INODES, one->id, one->inodes, sums[i].inodes);
-        check_add_counter(c, CHECK_QUOTA_BYTES, one->id, one->bytes, sums[i].bytes);
         check_add_counter(c, CHECK_QUOTA_INODES_LEFT, one->id, one->inodes_left,
                           one->inodes_limit - sums[i].inodes);
+        if (sums[i].bytes == INT64_MAX) {
+            check_add(c, CHECK_QUOTA_OVER, one->id);
+            continue;
+        }
+        check_add_counter(c, CHECK_QUOTA_BYTES, one->id, one->bytes, sums[i].bytes);
         check_add_counter(c, CHECK_QUOTA_BYTES_LEFT, one->id, one->bytes_left,
                           one->bytes_limit - sums[i].bytes);
     }

@@ -162,8 +162,7 @@ static int repair_quota_of(struct txn *t, struct repair *r)
     txn_expect_equal(t, &key, ATTR_LENGTH, a.length);
     txn_set_number(t, &key, attr_quota_at(a.mode), (int64_t)should);
     quotas_count(t, &was, -1, -quotas_bytes(&a));
-    quotas_count(t, &is, 1, quotas_bytes(&a));
-    return 0;
+    return quotas_count_past(t, &is, 1, quotas_bytes(&a));
 }
 
 static int repair_dangling(struct txn *t, struct repair *r)

@@ -161,7 +161,7 @@ static int copy_inode(struct txn *t, struct batch *b, struct copy *one,
     one->rest = items[XATTR].more || items[CHUNK].more;
     txn_expect(t, &items[ATTR].key, &items[ATTR].value);
     put_inode(t, b, one, &a);
-    b->bytes += quotas_bytes(&a);
+    b->bytes = quotas_sum(b->bytes, quotas_bytes(&a));
     if (items[LINK].value.found) {
         const struct meta_key link = meta_key_point(META_SYMLINK, one->to);
         txn_put(t, &link, items[LINK].value.data, items[LINK].value.size);

@@ -161,7 +161,8 @@ int volume_quota_set(struct volume *v, uint64_t directory, const struct volume_q
         rc = stamp_all(v, out, caller);
     if (rc == 0)
         return volume_quota_of(v, directory, out);
-    const int gone = made && rc == -EBUSY ? volume_quota_remove(v, directory) : 0;
+    const bool is_refused = rc == -EBUSY || rc == -EFBIG;
+    const int gone = made && is_refused ? volume_quota_remove(v, directory) : 0;
     if (gone != 0)
         log_warn("a quota that could not be set stays: remove it",
                  lstr("volume", volume_format(v)->name), lu64("directory", directory),

@@ -413,6 +413,33 @@ static void test_clones_count(void **state)
     check_all();
 }
 
+/* Three sparse files: the sum of their lengths is no int64_t. */
+static uint64_t long_files(void)
+{
+    const uint64_t d = mkdir_in(VOLUME_ROOT, "long");
+    for (unsigned i = 0; i < 3; i++) {
+        const char name[] = {(char)('a' + i), '\0'};
+        assert_int_equal(try_length(file_in(d, name, 0), INT64_MAX / 2), 0);
+    }
+    return d;
+}
+
+static void test_sums_do_not_wrap(void **state)
+{
+    struct volume_tally tally;
+    (void)state;
+    const uint64_t from = long_files(), to = mkdir_in(VOLUME_ROOT, "to");
+    assert_int_equal(try_set(to, 5, 20), 0);
+    assert_int_equal(volume_clone(f.a, from, to, "one", &root, &tally), -EDQUOT);
+    assert_string_equal(quota(to), "0 0, 5 20");
+    assert_int_equal(volume_clone(f.a, from, VOLUME_ROOT, "free", &root, &tally), 0);
+    assert_int_equal(try_set(from, 9, 20), -EFBIG);
+    assert_string_equal(quota(from), "none");
+    assert_int_equal(volume_unlink(f.b, from, "a"), 0);
+    assert_int_equal(try_set(from, 9, 20), 0);
+    check_all();
+}
+
 static void test_a_dump_has_quotas(void **state)
 {
     char *text;
@@ -522,6 +549,29 @@ static void test_damage_is_found(void **state)
     assert_string_equal(quota(ino), "none");
 }
 
+static void test_damage_of_long_files_is_found(void **state)
+{
+    struct volume_quota q;
+    struct check c;
+    struct error err = ERROR_INIT;
+    bool found = false;
+    (void)state;
+    const uint64_t d = mkdir_in(VOLUME_ROOT, "d"), out = long_files();
+    assert_int_equal(try_set(d, 4, 10), 0);
+    assert_int_equal(volume_quota_of(f.a, d, &q), 0);
+    for (unsigned i = 0; i < 3; i++)
+        damage_number(lookup(out, (const char[]){(char)('a' + i), '\0'}), ATTR_ENTRIES, q.id);
+    assert_int_equal(check_run(&c, f.m, volume_format(f.a), &err), 0);
+    for (size_t i = 0; i < c.count; i++) {
+        if (c.findings[i].kind != CHECK_QUOTA_OVER)
+            continue;
+        found = true;
+        assert_int_equal(repair_finding(f.a, &c.findings[i]), -ENOTSUP);
+    }
+    assert_true(found);
+    check_done(&c);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, clients_teardown)
 
 int main(void)
@@ -539,8 +589,10 @@ int main(void)
         TEST(test_without_a_trash),
         TEST(test_the_directory_itself_is_removed),
         TEST(test_clones_count),
+        TEST(test_sums_do_not_wrap),
         TEST(test_a_dump_has_quotas),
         TEST(test_damage_is_found),
+        TEST(test_damage_of_long_files_is_found),
     };
     return cmocka_run_group_tests_name("mount_quota", tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static int change(struct txn *t, struct batch *b, const struct meta_item *item,
     txn_set_number(t, &inode, attr_quota_at(a->mode), (int64_t)b->r->quota);
     quotas_count(t, &old, -1, -quotas_bytes(a));
     b->inodes++;
-    b->bytes += quotas_bytes(a);
+    b->bytes = quotas_sum(b->bytes, quotas_bytes(a));
     b->changed++;
     if (attr_is_directory(a))
         b->below[b->below_count++] = ino;
@@ -115,10 +115,10 @@ static int decide(struct txn *t, void *op)
     quotas_expect(t, &of->key, &directory);
     for (size_t i = 0; i < b->count && rc == 0; i++)
         rc = take_name(t, b, items, i);
-    if (rc != 0 || !b->r->limited) {
-        quotas_count(t, &q, b->inodes, b->bytes);
+    if (rc != 0)
         return rc;
-    }
+    if (!b->r->limited)
+        return quotas_count_past(t, &q, b->inodes, b->bytes);
     quotas_charge(t, &q, b->inodes, b->bytes);
     return quotas_check(&q, b->inodes, b->bytes);
 }

@@ -21,7 +21,7 @@ struct restamp {
 };
 
 /* What is below the directory, which has the quota.  EBUSY: a directory has a quota of its own.
- * ENODATA: the quota is gone. */
+ * ENODATA: the quota is gone.  EFBIG: its files are longer in sum than a quota counts. */
 int restamp_tree(struct restamp *r, uint64_t directory);
 /* A name of the trash, and what is below. */
 int restamp_name(struct restamp *r, uint64_t hour, const char *name);

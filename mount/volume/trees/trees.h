@@ -89,8 +89,8 @@ struct volume_quota {
 
 /* The directory gets a quota, or its quota other limits.  What is below begins to count; if that is
  * interrupted, the call goes on with it.  Less than is in use may be given.  EEXIST: it is below a
- * directory with a quota.  EBUSY: one below it has a quota.  EINVAL: the root, or the trash.
- * ENOENT: it is in the trash. */
+ * directory with a quota.  EBUSY: one below it has a quota.  EFBIG: its files are longer in sum
+ * than a quota counts.  EINVAL: the root, or the trash.  ENOENT: it is in the trash. */
 int volume_quota_set(struct volume *v, uint64_t directory, const struct volume_quota_limits *limits,
                      const struct volume_caller *caller, struct volume_quota *out);
 /* Its first commit: nothing that is below counts yet.  *made: there was none. */
