@@ -34,6 +34,7 @@ static int say_path(const char *path, int error)
         {ENODATA, PROGRAM_NOT_FOUND, "it has no quota"},
         {EEXIST, PROGRAM_FAILED, "a directory above has a quota: quotas are not nested"},
         {EBUSY, PROGRAM_FAILED, "a directory below has a quota: quotas are not nested"},
+        {EFBIG, PROGRAM_FAILED, "the files below are longer in sum than a quota counts"},
         {EINVAL, PROGRAM_USAGE,
          "the root has no quota: limit the volume with 'fs config', or name a directory"},
     };
@@ -204,17 +205,31 @@ static int look(struct run *r, struct check *c)
     return rc == 0 ? PROGRAM_OK : program_fail(client_exit_of_code(err.code), "%s", err.message);
 }
 
+static int open_volume(struct run *r)
+{
+    struct volume_env env;
+    struct error err = ERROR_INIT;
+    volume_env_init(&env);
+    return volume_open(r->m, &env, &r->v, &err) == 0
+               ? PROGRAM_OK
+               : program_fail(client_exit_of_code(err.code), "%s", err.message);
+}
+
+/* The session begins after the looks: they may take longer than one lives without a heartbeat. */
 static int check(struct run *r)
 {
     struct check c;
     size_t left = 0;
     int code = look(r, &c);
+    if (code == PROGRAM_OK && r->o->repair && c.count > 0)
+        code = open_volume(r);
     for (size_t i = 0; i < c.count && code == PROGRAM_OK; i++) {
         _cleanup_free_ char *text = check_text(&c.findings[i]);
         int rc = r->o->repair ? repair_finding(r->v, &c.findings[i]) : -EINPROGRESS;
         printf("%s%s\n",
                rc == 0              ? "repaired: "
                : rc == -EINPROGRESS ? ""
+               : rc == -ENOTSUP     ? "cannot be repaired: "
                                     : "not repaired, run the check again: ",
                text);
         left += rc != 0;
@@ -238,15 +253,16 @@ enum { VERBS = sizeof verbs / sizeof *verbs };
 static int run_verb(struct run *r, size_t i)
 {
     uint64_t directory;
-    struct volume_env env;
     struct error err = ERROR_INIT;
-    volume_env_init(&env);
     if (engines_open(r->o->paths[1], false, &r->m, &err) != 0 ||
-        format_read(r->m, &r->format, &err) != 0 || volume_open(r->m, &env, &r->v, &err) != 0)
+        format_read(r->m, &r->format, &err) != 0)
         return program_fail(client_exit_of_code(err.code), "%s", err.message);
+    int code = verbs[i].of_volume != check ? open_volume(r) : PROGRAM_OK;
+    if (code != PROGRAM_OK)
+        return code;
     if (verbs[i].of_volume != NULL)
         return verbs[i].of_volume(r);
-    int code = find_path(r, r->o->paths[2], &directory);
+    code = find_path(r, r->o->paths[2], &directory);
     return code == PROGRAM_OK ? verbs[i].of_path(r, r->o->paths[2], directory) : code;
 }
 
