@@ -104,7 +104,8 @@ def build(lab):
     source = os.path.join(lab.dir, "source")
     copy_source(source)
     run("dpkg-buildpackage", "-b", "-us", "-uc", cwd=source,
-        env={**os.environ, "DEB_BUILD_OPTIONS": "parallel=2 noautodbgsym"})
+        env={**os.environ, "DEB_BUILD_OPTIONS": "parallel=2 noautodbgsym",
+             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})  # with Debian's own Python
     shutil.rmtree(source)
 
 
