@@ -204,6 +204,8 @@ static void entry_try(struct entry *e, int (*fn)(void *self, struct error *err),
 {
     struct error err;
     int code = entry_call(e, fn, what, &err);
+    if (code != 0 && e->registry->closing)
+        return; /* that is the end of the node, not of the job, which goes on with the next start */
     struct xaction_life life = entry_life(e);
     e->error = code != 0 ? err : ERROR_INIT;
     entry_move(e, xaction_step_ended(&life, code == 0));
