@@ -122,5 +122,22 @@ def test_password_and_the_end_of_a_login(c):
     b.judge()
 
 
+CLEAR = """return import("/ui/session.js").then((session) =>
+  ["http://localhost:8080/", "http://127.0.0.9/", "http://[::1]:8080/", "https://dfc.example/",
+    "http://dfc.example/", "http://127.0.0.1.example/", "http://10.0.0.1:8080/", "http://localhost.example/"]
+    .filter((url) => session.isInClear(new URL(url))))"""
+
+
+def test_where_a_password_is_not_sent(c):
+    equal(c.browser.script(CLEAR), ["http://dfc.example/", "http://127.0.0.1.example/", "http://10.0.0.1:8080/",
+                                    "http://localhost.example/"], "in clear")
+
+
+def test_a_refusal_of_an_earlier_login(c):
+    b = c.browser
+    b.script("""return import("/ui/api.js").then((api) => api.failure(401, "{}", {Authorization: "Bearer old"}))""")
+    check(b.script("return sessionStorage.getItem('dfc-session')") is not None, "the present login goes on")
+
+
 if __name__ == "__main__":
     main(make=Shown, targets=2)
