@@ -29,7 +29,7 @@ DFC_API int dfc_ring_clear(struct dfc_client *client, const char *ring, char **d
 /* A group of readers joins, or stays, and has consumed all generations up to `done`.  The next
  * generation waits for each group, unless it is silent for longer than its lease_ms (0: the
  * cluster's ring_lease).  {"generation", "joined"}: joined is true if the group was not there, or
- * was too long silent: generations may have passed it over. */
+ * the ring is more than one generation beyond what it has consumed: some may have passed it by. */
 DFC_API int dfc_ring_group(struct dfc_client *client, const char *ring, const char *group,
                            uint64_t done, uint64_t lease_ms, char **document,
                            struct dfc_error *err);

@@ -245,13 +245,21 @@ enum ring_group_reply ring_keeper_group(struct ring_keeper *k, const struct ring
         !call->leaves)
         return RING_GROUP_KNOWN;
     ring_head_copy(&k->head, next);
+    forget_silent(k, now_ms, next); /* they would keep others out of a ring that has no swaps */
     if (call->leaves) {
         ring_head_leave_group(next, call->name);
     } else if (!ring_head_set_group(next, &g)) {
         ring_head_done(next);
         return RING_GROUP_MANY;
     }
-    return old == NULL ? RING_GROUP_JOINS : RING_GROUP_STORES;
+    return RING_GROUP_STORES;
+}
+
+bool ring_keeper_joins(const struct ring_keeper *k, const struct ring_group_call *call)
+{
+    const struct ring_group *old = ring_head_group(&k->head, call->name);
+    const uint64_t done = old != NULL && old->done > call->done ? old->done : call->done;
+    return !call->leaves && (old == NULL || done + 1 < k->head.generation);
 }
 
 /* --- the next head ---------------------------------------------------------------------------- */

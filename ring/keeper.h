@@ -79,8 +79,7 @@ struct ring_group_call {
 };
 enum ring_group_reply {
     RING_GROUP_KNOWN,  /* nothing is to be stored: its lease begins anew */
-    RING_GROUP_JOINS,  /* *next is to be stored: the head does not have it, or no more */
-    RING_GROUP_STORES, /* *next is to be stored: it has acknowledged more, leaves, or has changed */
+    RING_GROUP_STORES, /* *next is to be stored: it joins, leaves, or has acknowledged more */
     RING_GROUP_AHEAD,  /* it acknowledges what is not there */
     RING_GROUP_MANY,   /* there are RING_GROUPS_MAX */
 };
@@ -90,6 +89,10 @@ enum ring_group_reply {
  * never passed over.  RING_SWAP does not wait.  Loaded. */
 enum ring_group_reply ring_keeper_group(struct ring_keeper *k, const struct ring_group_call *call,
                                         uint64_t now_ms, struct ring_head *next);
+/* Of a call, before it is served: the head does not have the group, or is more than one generation
+ * beyond what the group has acknowledged.  Generations may have passed it over; a call that is
+ * repeated after a lost reply says so, too.  Loaded. */
+bool ring_keeper_joins(const struct ring_keeper *k, const struct ring_group_call *call);
 /* False: nothing is to be stored.  Loaded. */
 bool ring_keeper_plan(struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
                       uint64_t now_ms, uint64_t wall_ms, struct ring_head *next);

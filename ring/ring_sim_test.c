@@ -518,12 +518,64 @@ static void test_only_what_can_be_read_counts(void **state)
     ring_keeper_free(k);
 }
 
+static enum ring_group_reply call(struct ring_keeper *k, const struct ring_group_call *c,
+                                  uint64_t now_ms)
+{
+    struct ring_head next;
+    const enum ring_group_reply reply = ring_keeper_group(k, c, now_ms, &next);
+    if (reply == RING_GROUP_STORES)
+        ring_keeper_stored(k, &next);
+    return reply;
+}
+
+/* A ring without swaps has no other time to forget them. */
+static void test_silent_groups_make_room(void **state)
+{
+    (void)state;
+    struct ring_keeper *k = ring_keeper_new();
+    struct ring_group_call c = {.lease_ms = 100};
+    ring_keeper_load(k, NULL);
+    for (int i = 0; i < RING_GROUPS_MAX; i++) {
+        snprintf(c.name, sizeof c.name, "g%d", i);
+        assert_int_equal(call(k, &c, 1), RING_GROUP_STORES);
+    }
+    snprintf(c.name, sizeof c.name, "late");
+    assert_int_equal(call(k, &c, 101), RING_GROUP_MANY);
+    assert_int_equal(call(k, &c, 202), RING_GROUP_STORES);
+    assert_int_equal(ring_keeper_head(k)->groups_count, 1);
+    ring_keeper_free(k);
+}
+
+/* The reply to the first call was lost: the second one says the same. */
+static void test_a_repeated_call_says_that_it_joins(void **state)
+{
+    (void)state;
+    struct ring_keeper *k = ring_keeper_new();
+    const struct ring_head head = {.generation = 5};
+    struct ring_group_call c = {.name = "a", .done = 2, .lease_ms = 100};
+    ring_keeper_load(k, &head);
+    assert_true(ring_keeper_joins(k, &c));
+    assert_int_equal(call(k, &c, 1), RING_GROUP_STORES);
+    assert_true(ring_keeper_joins(k, &c));
+    c.done = 4;
+    assert_false(ring_keeper_joins(k, &c)); /* nothing but the current one is behind it */
+    assert_int_equal(call(k, &c, 2), RING_GROUP_STORES);
+    c.done = 0; /* a late call */
+    assert_false(ring_keeper_joins(k, &c));
+    c.leaves = true;
+    assert_int_equal(call(k, &c, 3), RING_GROUP_STORES);
+    assert_false(ring_keeper_joins(k, &c));
+    ring_keeper_free(k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_lanes_are_forgotten),
         cmocka_unit_test(test_only_what_can_be_read_counts),
+        cmocka_unit_test(test_silent_groups_make_room),
+        cmocka_unit_test(test_a_repeated_call_says_that_it_joins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ struct where {
     const struct node *keeper;
     bool more;                           /* there may be another generation to seal */
     const struct ring_group_call *group; /* of the wish RING_GROUP */
-    enum ring_group_reply reply;
+    bool joins;                          /* ring_keeper_joins() of it */
 };
 
 static int find_keeper(const struct ring *r, struct where *w, struct error *err)
@@ -169,9 +169,10 @@ static int serve_group(struct ring *r, struct where *w, struct error *err)
     struct ring_head next;
     pthread_mutex_lock(&r->keep);
     const uint64_t generation = ring_keeper_head(r->keeper)->generation;
-    w->reply = ring_keeper_group(r->keeper, w->group, clock_ms(), &next);
+    w->joins = ring_keeper_joins(r->keeper, w->group);
+    const enum ring_group_reply reply = ring_keeper_group(r->keeper, w->group, clock_ms(), &next);
     pthread_mutex_unlock(&r->keep);
-    switch (w->reply) {
+    switch (reply) {
     case RING_GROUP_KNOWN:
         return 0;
     case RING_GROUP_AHEAD:
@@ -180,7 +181,6 @@ static int serve_group(struct ring *r, struct where *w, struct error *err)
                          (unsigned long long)w->group->done, (unsigned long long)generation);
     case RING_GROUP_MANY:
         return error_set(err, E_OVERLOAD, "a ring has at most %d groups", RING_GROUPS_MAX);
-    case RING_GROUP_JOINS:
     case RING_GROUP_STORES:
         break;
     }
@@ -398,7 +398,7 @@ static int step(struct ring *r, enum ring_wish wish, struct where *w, bool *more
     }
     if (code == 0)
         ring_apply(r, reports, answers, count);
-    *more = w->more || ring_is_pressed(r);
+    *more = code == 0 && (w->more || ring_is_pressed(r));
     return code;
 }
 
@@ -440,7 +440,7 @@ int ring_group(struct ring *r, const struct ring_group_call *call, uint64_t *gen
 {
     struct where w = {.group = call};
     int code = wish_of(r, RING_GROUP, &w, generation, err);
-    *joined = code == 0 && w.reply == RING_GROUP_JOINS;
+    *joined = code == 0 && w.joins;
     return code;
 }
 

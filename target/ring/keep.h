@@ -20,8 +20,8 @@ bool ring_step(struct ring *r);
 /* A step with a wish, on the keeper alone: E_STALE_MAP elsewhere.  *generation: the last one then.
  * E_NO_GENERATION: a swap of nothing. */
 int ring_wish(struct ring *r, enum ring_wish wish, uint64_t *generation, struct error *err);
-/* What a group of readers says (ring_keeper_group()), on the keeper alone.  *joined: the head did
- * not have the group, or no more.  E_INVALID: it acknowledges what is not there; E_OVERLOAD: there
+/* What a group of readers says (ring_keeper_group()), on the keeper alone.  *joined:
+ * ring_keeper_joins().  E_INVALID: it acknowledges what is not there; E_OVERLOAD: there
  * are too many groups. */
 int ring_group(struct ring *r, const struct ring_group_call *call, uint64_t *generation,
                bool *joined, struct error *err);

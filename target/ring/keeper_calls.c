@@ -6,6 +6,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/parse.h"
+#include "common/utf8.h"
 #include "target/http/upload_routes.h"
 #include "target/node/admit.h"
 #include "target/node/target.h"
@@ -91,6 +92,8 @@ static int read_group(struct ring_call *c, struct error *err)
     if (name == NULL || *name == '\0' || strlen(name) >= sizeof g->name)
         return error_set(err, E_INVALID, "parameter 'group' is a name of 1 to %zu bytes",
                          sizeof g->name - 1);
+    if (!utf8_valid(name, strlen(name))) /* it stands in the head, which is JSON */
+        return error_set(err, E_INVALID, "parameter 'group' is not UTF-8: give another name");
     snprintf(g->name, sizeof g->name, "%s", name);
     g->leaves = http_method(c->req) == HTTP_DELETE;
     g->lease_ms = t->params.ring_lease;
