@@ -336,6 +336,16 @@ uint64_t lane_bytes(struct lane *l)
     return bytes;
 }
 
+uint64_t lane_bytes_staying(struct lane *l)
+{
+    uint64_t bytes = 0;
+    pthread_mutex_lock(&l->lock);
+    for (size_t i = 0; i < l->segments_count; i++)
+        bytes += l->segments[i].released_ms == 0 ? l->segments[i].size : 0;
+    pthread_mutex_unlock(&l->lock);
+    return bytes;
+}
+
 /* The end of those that stand behind `ordinal` without damage, at most `to`. */
 static uint64_t run_end(const struct segment *s, uint64_t ordinal, uint64_t to)
 {
@@ -476,14 +486,17 @@ void lane_drop(struct lane *l, uint64_t sealed, uint64_t taken)
     pthread_mutex_unlock(&l->lock);
 }
 
-uint64_t lane_drop_to(struct lane *l)
+uint64_t lane_drop_to(struct lane *l, uint64_t *bytes)
 {
     uint64_t to = 0;
+    *bytes = 0;
     pthread_mutex_lock(&l->lock);
     for (size_t i = 0; i < l->segments_count && to == 0; i++) {
         const struct segment *s = &l->segments[i];
-        if (s->count > 0 && s->first >= l->taken && s->first + s->count <= l->count)
+        if (s->count > 0 && s->first >= l->taken && s->first + s->count <= l->count) {
             to = s->first + s->count;
+            *bytes = s->size;
+        }
     }
     pthread_mutex_unlock(&l->lock);
     return to;

@@ -65,6 +65,8 @@ bool lane_is_closed(struct lane *l);
 
 void lane_report(struct lane *l, struct ring_report *out);
 uint64_t lane_bytes(struct lane *l); /* of its files */
+/* Without those files that nobody needs, which go when their grace is over. */
+uint64_t lane_bytes_staying(struct lane *l);
 
 struct lane_range {
     int fd; /* the caller's */
@@ -81,8 +83,8 @@ void lane_release(struct lane *l, uint64_t release, uint64_t now_ms, uint64_t gr
 /* Ordinals [sealed, taken) are of no generation, and will be of none: they may go at once. */
 void lane_drop(struct lane *l, uint64_t sealed, uint64_t taken);
 /* To where samples would have to be dropped to get rid of the oldest file that has none of a
- * generation; 0: there is no such file. */
-uint64_t lane_drop_to(struct lane *l);
+ * generation, and the bytes of it; 0: there is no such file. */
+uint64_t lane_drop_to(struct lane *l, uint64_t *bytes);
 /* Removes the directory of a lane that is drained. */
 int lane_remove(struct lane *l, struct error *err);
 

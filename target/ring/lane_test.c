@@ -269,6 +269,7 @@ static void test_what_nobody_needs_goes(void **state)
     lane_release(l, 20, 100, 50);
     lane_release(l, 20, 149, 50);
     assert_int_equal(lane_bytes(l), all); /* the grace */
+    assert_int_equal(lane_bytes_staying(l), all / 2);
     assert_sample(l, 0, 'a');
     lane_release(l, 20, 150, 50);
     assert_true(lane_bytes(l) < all * 3 / 4);
@@ -332,23 +333,25 @@ static void test_a_file_in_the_middle_is_dropped(void **state)
     struct lane_range range;
     struct ring_report r;
     struct lane *l;
-    uint64_t first;
+    uint64_t first, bytes;
     unsigned seen;
     assert_int_equal(lane_make(&w->place, &l, NULL), 0);
     for (unsigned i = 0; i < 12; i++)
         assert_int_equal(push(l, 1, (char)('a' + i), true, &first), 0);
     const uint64_t all = lane_bytes(l);
     lane_drop(l, 2, 2);
-    assert_int_equal(lane_drop_to(l), 8);
+    assert_int_equal(lane_drop_to(l, &bytes), 8);
+    assert_int_equal(bytes, all / 3);
     assert_int_equal(lane_bytes(l), all);
     lane_drop(l, 2, 8);
     assert_int_equal(lane_bytes(l), all * 2 / 3);
     assert_int_equal(lane_find(l, 5, 1, &range, NULL), E_GENERATION_GONE);
     assert_sample(l, 0, 'a');
     assert_sample(l, 8, 'i');
-    assert_int_equal(lane_drop_to(l), 12); /* the file that is appended to */
+    assert_int_equal(lane_drop_to(l, &bytes), 12); /* the file that is appended to */
     lane_drop(l, 2, 12);
-    assert_int_equal(lane_drop_to(l), 0);
+    assert_int_equal(lane_drop_to(l, &bytes), 0);
+    assert_int_equal(bytes, 0);
     assert_int_equal(push(l, 1, 'm', true, &first), 0);
     assert_int_equal(first, 12);
     l = reopen(w, l, &seen);

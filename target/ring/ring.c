@@ -344,6 +344,50 @@ int ring_find(struct ring *r, const char *name, uint64_t ordinal, uint64_t count
 
 /* --- for the keeper --------------------------------------------------------------------------- */
 
+/* Bytes for which samples are to be dropped, by lanes' files that stay.  With the lock. */
+static uint64_t lacking(const struct ring *r)
+{
+    uint64_t bytes = r->reserved + r->pressed;
+    for (size_t i = 0; i < r->lanes_count; i++)
+        bytes += lane_bytes_staying(r->lanes[i]);
+    return r->pressed > 0 && bytes > r->share ? bytes - r->share : 0;
+}
+
+/* Asks for the oldest file of one more lane: one of an earlier run, else the largest.  The bytes of
+ * the file; 0: no lane has such a file. */
+static uint64_t ask_for_file(const struct ring *r, struct ring_report *reports)
+{
+    uint64_t most = 0, best_to = 0, best_bytes = 0;
+    size_t best = 0;
+    for (size_t i = 0; i < r->lanes_count; i++) {
+        uint64_t bytes, to;
+        const uint64_t weight = reports[i].closed ? UINT64_MAX : lane_bytes_staying(r->lanes[i]);
+        if (reports[i].drop_to > 0 || weight <= most ||
+            (to = lane_drop_to(r->lanes[i], &bytes)) == 0)
+            continue;
+        most = weight;
+        best = i;
+        best_to = to;
+        best_bytes = bytes;
+    }
+    if (best_to > 0)
+        reports[best].drop_to = best_to;
+    return best_bytes;
+}
+
+/* Asks for as many files as are lacking, but for at most one of each lane: the next report goes
+ * on.  With the lock. */
+static void ask_for_room(struct ring *r, struct ring_report *reports)
+{
+    uint64_t lack = lacking(r), bytes;
+    bool any = lack == 0; /* what is leaving is enough */
+    while (lack > 0 && (bytes = ask_for_file(r, reports)) > 0) {
+        lack -= bytes < lack ? bytes : lack;
+        any = true;
+    }
+    r->pressed = any ? r->pressed : 0;
+}
+
 int ring_reports(struct ring *r, struct ring_report **out, size_t *count, struct error *err)
 {
     pthread_mutex_lock(&r->lock);
@@ -351,13 +395,9 @@ int ring_reports(struct ring *r, struct ring_report **out, size_t *count, struct
     if (code == 0) {
         *count = r->lanes_count;
         *out = xcalloc(r->lanes_count + 1, sizeof **out);
-        bool any = false;
-        for (size_t i = 0; i < r->lanes_count; i++) {
+        for (size_t i = 0; i < r->lanes_count; i++)
             lane_report(r->lanes[i], &(*out)[i]);
-            (*out)[i].drop_to = r->pressed > 0 ? lane_drop_to(r->lanes[i]) : 0;
-            any = any || (*out)[i].drop_to > 0;
-        }
-        r->pressed = any ? r->pressed : 0;
+        ask_for_room(r, *out);
     }
     pthread_mutex_unlock(&r->lock);
     return code;
@@ -409,7 +449,7 @@ bool ring_is_pressed(struct ring *r)
 bool ring_has_room(struct ring *r, uint64_t bytes)
 {
     if (pthread_mutex_trylock(&r->lock) != 0)
-        return true;
+        return false;
     const bool has_room = r->removed || held_bytes(r) + bytes <= r->share;
     pthread_mutex_unlock(&r->lock);
     return has_room;

@@ -68,9 +68,10 @@ int ring_push(struct ring *r, const struct cluster_state *s, const struct bucket
 int ring_find(struct ring *r, const char *lane_name, uint64_t ordinal, uint64_t count,
               struct lane_range *out, struct lane **lane, struct error *err);
 
-/* Is there room for a push of so many bytes now?  Does not wait: perhaps there is. */
+/* Is there room for a push of so many bytes now?  Does not wait: false, too, while another thread
+ * has the lock.  Ask again after the ring's next step. */
 bool ring_has_room(struct ring *r, uint64_t bytes);
-/* Samples are to be dropped: the keeper's next answer is wanted soon. */
+/* Samples are to be dropped, or their files are leaving: the next step is wanted soon. */
 bool ring_is_pressed(struct ring *r);
 /* What this target's lanes have; the caller frees *out. */
 int ring_reports(struct ring *r, struct ring_report **out, size_t *count, struct error *err);

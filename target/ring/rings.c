@@ -35,6 +35,15 @@ struct rings {
 
 /* --- references ------------------------------------------------------------------------------- */
 
+static struct ring *ref(struct ring *r)
+{
+    struct rings *all = r->target->rings;
+    pthread_mutex_lock(&all->lock);
+    r->refs++;
+    pthread_mutex_unlock(&all->lock);
+    return r;
+}
+
 void rings_unref(struct ring *r)
 {
     struct rings *all = r->target->rings;
@@ -105,9 +114,11 @@ static void serve_waits(struct rings *all)
 
 int rings_wait(struct rings *all, struct ring_wait *wait, struct error *err)
 {
-    int code = ring_waits_add(all->waits, wait, err);
+    struct ring *r = ref(wait->ring);
+    int code = ring_waits_add(all->waits, wait, err); /* it may be taken, and gone, from here on */
     if (code == 0)
-        rings_wake(wait->ring); /* it may be due by now; and the ring may not have had a step */
+        rings_wake(r); /* it may be due by now; and the ring may not have had a step */
+    rings_unref(r);
     return code;
 }
 

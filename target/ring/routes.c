@@ -66,6 +66,8 @@ static void push_in_thread(void *arg)
     } else if (!push_waits(c, &err)) {
         if (err.code == E_RING_FULL)
             metric_add(metric_get(M_ring_refused_total, NULL), 1);
+        else
+            rings_wake(c->ring); /* the room that it had taken may be what another one waits for */
         atomic_store(&c->waits, false);
         ring_call_fail(c, &err);
     }

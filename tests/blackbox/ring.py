@@ -238,6 +238,19 @@ def test_the_oldest_are_dropped(c):
         equal(len(ring.read_generation(c, "drops", g)), 4, "samples of a generation")
 
 
+def test_no_more_is_dropped_than_a_push_needs(c):
+    """Where the files stay for ring_grace: no generation has been there."""
+    c.create("fresh", ring={"cap": 1000, "keep": 0, "bytes_max": 6 << 20})
+    body = ring.frames(sample(1, 100_000))
+    i = 0
+    while ring.push(c, "fresh", body, "m", i).status == 201:
+        i += 1
+    wait_for(lambda: ring.status(c, "fresh").expect(200).json()["fill"] == i, f"{i} samples")
+    c.call("POST", f"/v1/rings/fresh/samples?producer=m&sequence={i}&policy=drop", body).expect(201)
+    dropped = ring.head(c, "fresh")["dropped_total"]
+    check(0 < dropped <= 4, f"{dropped} of {i} were dropped")
+
+
 def test_a_push_waits_for_room(c):
     c.create("waits", ring={"cap": 1000, "keep": 0, "bytes_max": 6 << 20})
     body = ring.frames(sample(1, 100_000))
@@ -257,7 +270,7 @@ def test_a_push_waits_for_room(c):
 
 
 def test_a_destroyed_ring_leaves_nothing(c):
-    for name in ("ring", "once", "full", "paused", "drops", "waits"):
+    for name in ("ring", "once", "full", "paused", "drops", "fresh", "waits"):
         c.destroy(name)
     wait_for(lambda: files_of(c) == 0, "removal of all files")
 
