@@ -94,6 +94,9 @@ def test_verify_and_save_tell_what_is_lost(c):
                 found.add((int(key), kind))
                 equal(len(data) == 5000 if kind == "data" else 0 <= int(data) < COUNT, True, "a member")
     equal(len(found), 2 * (COUNT - 1), "members")
+    again = c.dfcctl("ring", "save", "damaged", "saved/part-")
+    equal(again.returncode, 1, again.stderr)
+    check(f"{len(names) - 1} shards of an earlier save" in again.stderr and names[-1] in again.stderr, again.stderr)
     equal(c.dfcctl("ring", "save", "later-on", "saved/x").returncode, 3, "a ring that is not there")
 
 

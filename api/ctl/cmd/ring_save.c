@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/ctl/archive/old_shards.h"
 #include "api/ctl/cmd/ring_read.h"
 #include "api/ctl/names/name.h"
 #include "api/dfc_ring.h"
@@ -11,12 +12,12 @@
 #include "common/mem.h"
 #include "sort/shard/tar_make.h"
 
-enum { SHARD_BYTES = 256 << 20, FILE_MODE = 0644 };
+enum { SHARD_BYTES = 256 << 20, FILE_MODE = 0644, LEFT_NAMED = 20 };
 
 struct save {
     struct ctl *ctl;
     struct object_name to;
-    uint64_t shard_bytes, samples, lost, shards, mtime;
+    uint64_t shard_bytes, samples, lost, shards, left, mtime;
     struct buf tar;
 };
 
@@ -116,6 +117,34 @@ static int note_lost(void *ctx, uint64_t index, uint64_t count, const char *why)
     return EXIT_OK;
 }
 
+/* A reader of all of them would get samples of two generations. */
+static bool name_left(void *ctx, const char *name)
+{
+    struct save *s = ctx;
+    if (s->left < LEFT_NAMED)
+        ctl_remark(s->ctl, "left by an earlier save: '%s/%s'", s->to.bucket, name);
+    s->left++;
+    return true;
+}
+
+static int look_for_left(struct save *s)
+{
+    struct error e;
+    struct dfc_error err;
+    const struct old_shards old = {
+        .bucket = s->to.bucket, .stem = s->to.key, .extension = ".tar", .from = s->shards};
+    if (old_shards_each(s->ctl->client, &old, name_left, s, &err) < 0)
+        return ctl_fail(s->ctl, &err, s->to.bucket);
+    if (s->left == 0)
+        return EXIT_OK;
+    error_set(
+        &e, E_OBJECT_EXISTS,
+        "%llu shards of an earlier save are left behind the %llu of this one: remove them, or "
+        "save below another prefix",
+        (unsigned long long)s->left, (unsigned long long)s->shards);
+    return ctl_fail_common(s->ctl, &e, EXIT_FAILED);
+}
+
 static int no_generation(struct ctl *ctl, const char *ring)
 {
     struct error e;
@@ -160,8 +189,11 @@ int ring_save(struct ctl *ctl, const struct args *args)
     }
     if (code == EXIT_OK)
         code = end_shard(&s);
-    if (code == EXIT_OK)
-        code = say_saved(ctl, &s, args->words[0], g->number);
+    if (code == EXIT_OK) {
+        const int said = say_saved(ctl, &s, args->words[0], g->number);
+        code = look_for_left(&s);
+        code = code == EXIT_OK ? said : code;
+    }
     object_name_done(&s.to);
     buf_done(&s.tar);
     return code;
