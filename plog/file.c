@@ -66,11 +66,12 @@ static int open_to_write(struct plog_file *f, struct error *err)
     if (code != 0 && !is_cut && code != E_NOT_FOUND)
         return code;
     code = plog_session_open(&f->st, f->object, &f->how.open, &f->session, err);
-    if (code == 0 && is_cut) {
-        plog_segment_cut(&f->segment, 0);
-        f->is_dirty = true;
-    }
-    return code;
+    if (code != 0 || !is_cut)
+        return code;
+    /* Stored now: a cut that waited would hide what others write and sync after this open. */
+    plog_segment_cut(&f->segment, 0);
+    f->is_dirty = true;
+    return plog_file_sync(f, err);
 }
 
 static int look(struct plog_file *f, struct error *err)

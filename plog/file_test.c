@@ -208,6 +208,91 @@ static void test_truncate_and_unlink(void **state)
     need_text(x, "other");
 }
 
+/* The cut of an open is stored before the open ends, so it hides no later write. */
+static void test_truncate_while_others_write(void **state)
+{
+    struct fixture *x = *state;
+    struct plog_file_how how = to_write;
+    struct plog_file *a = open_file(x, &to_write);
+    write_text(a, "old", 0);
+    assert_int_equal(plog_file_sync(a, NULL), 0);
+    how.truncate = true;
+    struct plog_file *b = open_file(x, &how);
+    need_text(x, "");
+    write_text(a, "new", 0);
+    assert_int_equal(plog_file_sync(a, NULL), 0);
+    assert_int_equal(plog_file_close(b, NULL), 0);
+    need_text(x, "new");
+    assert_int_equal(plog_file_close(a, NULL), 0);
+    need_text(x, "new");
+}
+
+/* All processes of a job open the new file so: none ends the session of another. */
+static void test_truncate_of_an_empty_file(void **state)
+{
+    struct fixture *x = *state;
+    struct plog_file_how how = to_write;
+    how.truncate = true;
+    struct plog_file *a = open_file(x, &how), *b = open_file(x, &how);
+    write_text(a, "aaaa", 0);
+    write_text(b, "bbbb", 4);
+    assert_int_equal(plog_file_close(a, NULL), 0);
+    assert_int_equal(plog_file_close(b, NULL), 0);
+    need_text(x, "aaaabbbb");
+}
+
+static int (*memory_remove)(void *, const char *, const char *, struct error *);
+
+static int remove_no_index(void *ctx, const char *name, const char *if_match, struct error *err)
+{
+    if (strstr(name, "/m/") != NULL)
+        return error_set(err, E_IO, "the index stays");
+    return memory_remove(ctx, name, if_match, err);
+}
+
+/* What can be removed of a container is, and the rest is named. */
+static void test_container_is_left(void **state)
+{
+    struct fixture *x = *state;
+    struct error err = ERROR_INIT;
+    struct plog_file_how how = to_write;
+    for (int i = 0; i < 2; i++) {
+        struct plog_file *f = open_file(x, &to_write);
+        write_text(f, "text", 0);
+        assert_int_equal(plog_file_close(f, NULL), 0);
+        memory_remove = x->st.remove;
+        x->st.remove = remove_no_index;
+        how.truncate = i == 0;
+        if (i == 0)
+            assert_int_equal(plog_file_close(open_file(x, &how), NULL), 0);
+        else
+            assert_int_equal(plog_unlink(&x->st, "a/file", &err), E_IO);
+        x->st.remove = memory_remove;
+        assert_int_equal(memory_store_count(&x->memory, PLOG_ROOT), i + 1);
+    }
+    assert_non_null(strstr(err.message, "the index stays"));
+    assert_non_null(strstr(err.message, "rm -r BUCKET/" PLOG_ROOT));
+}
+
+/* A merged index that could not be read is not stored: the records stay, and the file is read. */
+static void test_index_too_large(void **state)
+{
+    struct fixture *x = *state;
+    _cleanup_plog_watch_ struct plog_watch watch = {.count = 0};
+    enum plog_merge_result result;
+    x->st.whole_max = PLOG_MERGED;
+    struct plog_file *f = open_file(x, &to_write);
+    write_text(f, "text", 0);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    need_text(x, "text");
+    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 0, 0, &result, NULL), E_TOO_LARGE);
+    x->st.whole_max = 0;
+    need_text(x, "text");
+    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 0, 0, &result, NULL), 0);
+    assert_int_equal(result, PLOG_MERGED_NOW);
+    need_text(x, "text");
+}
+
 /* A writer that dies leaves a record; a recovery waits for the lease. */
 static void test_recovery(void **state)
 {
@@ -399,6 +484,10 @@ int main(void)
         TEST(test_known_defects),
         TEST(test_opening),
         TEST(test_truncate_and_unlink),
+        TEST(test_truncate_while_others_write),
+        TEST(test_truncate_of_an_empty_file),
+        TEST(test_container_is_left),
+        TEST(test_index_too_large),
         TEST(test_recovery),
         TEST(test_damage),
         TEST(test_walk),

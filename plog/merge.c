@@ -202,6 +202,11 @@ static int put_merged(struct merge *m, const struct plog_map *map, struct plog_h
     _cleanup_buf_ struct buf index = BUF_INIT, body = BUF_INIT;
     plog_name_merged(name, next->id, next->merged, next->nonce);
     plog_map_print(map, &index);
+    if (m->st->whole_max > 0 && index.len > m->st->whole_max) /* no one could read it */
+        return error_set(err, E_TOO_LARGE,
+                         "the merged index of '%s' has %zu bytes, and %zu are the limit: the file "
+                         "stays readable without it; copy it",
+                         m->object, index.len, m->st->whole_max);
     int code = m->st->put(m->st->ctx, name, index.data, index.len, PLOG_ABSENT, etag, err);
     code = error_forgive(err, code, E_PRECONDITION); /* our own first try: the name is random */
     if (code != 0)

@@ -53,7 +53,8 @@ enum plog_merge_result {
 };
 
 /* now_ms: of a clock that only runs, also while the machine sleeps.  A session whose record the
- * watch has seen unchanged for lease_ms counts as dead. */
+ * watch has seen unchanged for lease_ms counts as dead.  E_TOO_LARGE: the store could not read the
+ * merged index; the records stay, so nothing is lost. */
 int plog_merge(const struct plog_store *st, const char *object, struct plog_watch *watch,
                uint64_t now_ms, uint64_t lease_ms, enum plog_merge_result *result,
                struct error *err);

@@ -228,16 +228,34 @@ int plog_session_close(const struct plog_store *st, struct plog_session *s, stru
 
 /* --- heads that go ---------------------------------------------------------------------------- */
 
+/* Removes what it can of the container; the result is the first failure. */
 static int drop(const struct plog_store *st, const char *id, struct error *err)
 {
     char prefix[PLOG_NAME_MAX];
     _cleanup_plog_names_ struct plog_names names = {.count = 0};
     plog_name(prefix, id, "");
-    int code = st->list(st->ctx, prefix, NULL, &names, err);
-    for (size_t i = 0; i < names.count && code == 0; i++) {
-        code = st->remove(st->ctx, names.items[i], NULL, err);
-        code = error_forgive(err, code, E_NOT_FOUND);
+    int code = st->list(st->ctx, prefix, NULL, &names, err), rc = code;
+    for (size_t i = 0; i < names.count && rc != E_CANCELLED; i++) {
+        struct error *first = code == 0 ? err : NULL;
+        rc = st->remove(st->ctx, names.items[i], NULL, first);
+        rc = error_forgive(first, rc, E_NOT_FOUND);
+        code = code == 0 ? rc : code;
     }
+    if (code != 0)
+        error_wrap(err, "objects below '%s' are left; 'dfcctl rm -r BUCKET/%s' removes them",
+                   prefix, prefix);
+    return code;
+}
+
+/* Without a merged index and segments. */
+static int is_empty(const struct plog_store *st, const struct plog_head *head, bool *out,
+                    struct error *err)
+{
+    char prefix[PLOG_NAME_MAX];
+    _cleanup_plog_names_ struct plog_names segments = {.count = 0};
+    plog_name(prefix, head->id, "s/");
+    const int code = head->merged == 0 ? st->list(st->ctx, prefix, NULL, &segments, err) : 0;
+    *out = code == 0 && head->merged == 0 && segments.count == 0;
     return code;
 }
 
@@ -246,6 +264,7 @@ int plog_head_replace(const struct plog_store *st, const char *object, struct er
     struct plog_head head;
     char etag[PLOG_ETAG_MAX], prefix[PLOG_NAME_MAX], id[PLOG_ID_CHARS + 1];
     _cleanup_plog_names_ struct plog_names records = {.count = 0};
+    bool has_nothing = false;
     int code = plog_head_read(st, object, &head, etag, err);
     if (code != 0)
         return code;
@@ -253,12 +272,19 @@ int plog_head_replace(const struct plog_store *st, const char *object, struct er
     code = st->list(st->ctx, prefix, NULL, &records, err);
     if (code == 0 && records.count > 0)
         code = error_set(err, E_PRECONDITION, "'%s' is open elsewhere", object);
-    if (code != 0)
+    if (code == 0) /* a new head would end the sessions of others that have opened it so far */
+        code = is_empty(st, &head, &has_nothing, err);
+    if (code != 0 || has_nothing)
         return code;
     memcpy(id, head.id, sizeof id);
     new_head(st, &head);
     code = put_head(st, object, &head, etag, err);
-    return code == 0 ? drop(st, id, err) : code;
+    if (code != 0)
+        return code;
+    /* The file is empty, whatever is left of the old container. */
+    struct error why = ERROR_INIT;
+    code = drop(st, id, &why);
+    return code == E_CANCELLED ? error_set(err, code, "%s", why.message) : 0;
 }
 
 int plog_unlink(const struct plog_store *st, const char *object, struct error *err)

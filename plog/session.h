@@ -56,7 +56,9 @@ int plog_session_refresh(const struct plog_store *st, struct plog_session *s, st
 int plog_session_sync(const struct plog_store *st, struct plog_session *s, struct error *err);
 /* The same, and the session ends.  One that wrote nothing leaves nothing.  Call merge then. */
 int plog_session_close(const struct plog_store *st, struct plog_session *s, struct error *err);
-/* The file becomes an empty one by a new head.  E_PRECONDITION: others have it open; cut it. */
+/* The file becomes an empty one by a new head, unless it is empty.  E_PRECONDITION: others have it
+ * open; cut it.  Parts of the old container that cannot be removed stay, and are no error. */
 int plog_head_replace(const struct plog_store *st, const char *object, struct error *err);
-/* The head first, then the container.  What a writer stores later stays until it is collected. */
+/* The head first, then the container.  What a writer stores later stays until it is collected.  An
+ * error that names the container: the head is gone, and parts of the container are left. */
 int plog_unlink(const struct plog_store *st, const char *object, struct error *err);

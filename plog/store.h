@@ -27,11 +27,12 @@ void plog_names_done(struct plog_names *n);
 
 struct plog_store {
     void *ctx;
+    size_t whole_max; /* bytes of an object that get() reads; 0: any number */
     /* All names with this prefix, ascending; those greater than `after`, unless it is NULL.  It has
      * every object that was acknowledged before the call, or fails. */
     int (*list)(void *ctx, const char *prefix, const char *after, struct plog_names *out,
                 struct error *err);
-    /* E_NOT_FOUND */
+    /* E_NOT_FOUND; an object above whole_max is an error */
     int (*get)(void *ctx, const char *name, struct buf *body, char etag[static PLOG_ETAG_MAX],
                struct error *err);
     /* Exactly len bytes at the offset.  E_NOT_FOUND; E_CORRUPT: the object is shorter. */

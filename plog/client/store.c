@@ -13,6 +13,7 @@ enum {
     GUESS = 64 << 10, /* of a segment's end, which is read in one call */
     WHOLE_MAX = 1 << 30,
     THREADS_MAX = 64,
+    ENDS_MAX = 256, /* in memory at once */
 };
 
 /* What libdfc said, as an error of the engine. */
@@ -207,11 +208,11 @@ static int add_end(struct plog_map *map, const char *name, struct end *end, stru
     return code;
 }
 
-static int store_ends(void *ctx, const struct plog_names *segments, struct plog_map *map,
-                      struct error *err)
+static int add_part(const struct bucket_store *b, const struct plog_names *segments,
+                    struct plog_map *map, struct error *err)
 {
     struct gathering g = {
-        .store = ctx, .names = segments, .ends = xcalloc(segments->count + 1, sizeof *g.ends)};
+        .store = b, .names = segments, .ends = xcalloc(segments->count, sizeof *g.ends)};
     int code = 0;
     gather_all(&g);
     for (size_t i = 0; i < segments->count; i++) {
@@ -220,6 +221,19 @@ static int store_ends(void *ctx, const struct plog_names *segments, struct plog_
         dfc_free(g.ends[i].bytes);
     }
     free(g.ends);
+    return code;
+}
+
+static int store_ends(void *ctx, const struct plog_names *segments, struct plog_map *map,
+                      struct error *err)
+{
+    int code = 0;
+    for (size_t at = 0; at < segments->count && code == 0; at += ENDS_MAX) {
+        const size_t left = segments->count - at;
+        const struct plog_names part = {.items = segments->items + at,
+                                        .count = left < ENDS_MAX ? left : ENDS_MAX};
+        code = add_part(ctx, &part, map, err);
+    }
     return code;
 }
 
@@ -248,6 +262,7 @@ uint64_t bucket_store_clock(void *ctx)
 struct plog_store bucket_store_of(struct bucket_store *b)
 {
     return (struct plog_store){.ctx = b,
+                               .whole_max = WHOLE_MAX,
                                .list = store_list,
                                .get = store_get,
                                .read = store_read,
