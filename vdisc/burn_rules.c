@@ -12,6 +12,19 @@ char *burn_rules_header_name(const char *key, const struct checksum_value *sha25
     return xprintf("%s.%.16s" BURN_HEADER_SUFFIX, key, hex);
 }
 
+bool burn_rules_is_header(const char *name, const char *key)
+{
+    enum { HEX = 16, TAIL = 1 + HEX + sizeof BURN_HEADER_SUFFIX - 1 };
+    const size_t len = strlen(name);
+    if (len <= TAIL)
+        return false;
+    const char *tail = name + len - TAIL;
+    if (tail[0] != '.' || strspn(tail + 1, "0123456789abcdef") != HEX ||
+        strcmp(tail + 1 + HEX, BURN_HEADER_SUFFIX) != 0)
+        return false;
+    return key == NULL || (strlen(key) == len - TAIL && strncmp(name, key, len - TAIL) == 0);
+}
+
 /* --- rows ------------------------------------------------------------------------------------- */
 
 int burn_rules_count(const struct plan *p, uint64_t rows_max, struct error *err)

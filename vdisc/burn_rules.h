@@ -8,6 +8,8 @@
 /* The name of an image's header: KEY.<16 hex digits>.isohdr; the caller's. */
 #define BURN_HEADER_SUFFIX ".isohdr"
 char *burn_rules_header_name(const char *key, const struct checksum_value *sha256);
+/* Is the name that of a header, of the image `key`; NULL: of any image? */
+bool burn_rules_is_header(const char *name, const char *key);
 
 /* --- rows ------------------------------------------------------------------------------------- */
 

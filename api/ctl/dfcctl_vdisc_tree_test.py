@@ -78,7 +78,8 @@ class Trees(Case):
         return found
 
     def stored(self, prefix):
-        return {e["name"]: e["size"] for e in self.json("ls", "img", "--prefix", prefix, "--allow-empty")["entries"]}
+        return {e["name"]: e["size"] for e in self.json("ls", "img", "--prefix", prefix, "--internal",
+                                                        "--allow-empty")["entries"]}
 
     def check(self, key, files):
         self.assertEqual(self.contents(key), files)
@@ -257,6 +258,14 @@ class Trees(Case):
         self.assertEqual(self.json("vdisc", "gc", "img", "--grace", "1ms")["objects"], 0)
         self.assertTrue(self.json("vdisc", "verify", "dfc://other/b.vdsc")["ok"])
 
+    def test_gc_keeps_what_images_of_internal_names_need(self):
+        self.burn("a", "--tree", "tree")
+        self.run_ctl("vdisc", "burn", "--from", "dfc://img/a.vdsc", "-o", "dfc://img/.dfc-old/a.vdsc")
+        self.run_ctl("vdisc", "rm", "dfc://img/a.vdsc")
+        doc = self.json("vdisc", "gc", "img", "--grace", "1ms")
+        self.assertEqual((doc["objects"], doc["images"]), (0, 1))
+        self.assertTrue(self.json("vdisc", "verify", "dfc://img/.dfc-old/a.vdsc")["ok"])
+
     def test_a_bucket_becomes_an_image(self):
         files = {"a/1": b"one", "a/2": b"two" * 900, "b": b"", "é x": b"three"}
         self.mock.create("raw", {**{"set/" + k: v for k, v in files.items()}, "other": b"x",
@@ -268,6 +277,10 @@ class Trees(Case):
         self.burn("all", "--bucket", "dfc://raw")
         self.assertEqual(self.contents("all"), {**{"set/" + k: v for k, v in files.items()}, "other": b"x"})
         self.burn("none", "--bucket", "dfc://raw/nothing", code=4)
+        self.run_ctl("put", "-", "img/set/x.vdsc.0123456789abcdef.isohdr", stdin=b"of a burn that failed")
+        self.run_ctl("put", "-", "img/set/y", stdin=b"content")
+        self.run_ctl("vdisc", "burn", "--bucket", "dfc://img/set/", "-o", "dfc://img/set/x.vdsc")
+        self.assertEqual([e["name"] for e in self.json("vdisc", "ls", "dfc://img/set/x.vdsc")], ["y"])
 
     def test_links_and_empty_directories(self):
         os.makedirs(self.path("t/e"))

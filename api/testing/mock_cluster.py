@@ -40,7 +40,7 @@ import urllib.parse
 import mock_archives
 import mock_auth
 import mock_uploads
-from mock_objects import Failure, Object
+from mock_objects import Failure, Object, listed
 
 
 class Handler(mock_uploads.Calls, http.server.BaseHTTPRequestHandler):
@@ -319,7 +319,7 @@ class Handler(mock_uploads.Calls, http.server.BaseHTTPRequestHandler):
         after = self.query.get("token") or self.query.get("start_after", "")
         limit = min(int(self.query.get("limit", 1000)), self.mock.page_limit)
         entries, prefixes, last, more = [], [], "", False
-        for key in sorted(objects, key=lambda k: k.encode()):
+        for key in sorted(listed(objects, self.query), key=lambda k: k.encode()):
             if not key.startswith(prefix) or key.encode() <= after.encode():
                 continue
             fold = None

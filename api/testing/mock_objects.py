@@ -24,6 +24,12 @@ class Failure(Exception):
         self.status, self.code, self.message, self.headers = status, code, message, headers or {}
 
 
+def listed(names, query):
+    """Those that a list shows: no internal ones, unless the request wants them."""
+    wants = query.get("internal") == "true" or query.get("prefix", "").startswith(".dfc-")
+    return [n for n in names if wants or not n.startswith(".dfc-")]
+
+
 class Object:
     counter = 0
 

@@ -187,11 +187,20 @@ static int take_list(struct burning *b, struct error *err)
     return code == 0 ? 0 : error_wrap(err, "list '%s/%s'", b->from, b->job->spec->csv);
 }
 
+/* What an earlier run of this job has stored is no content of the image. */
+static bool is_own(const struct burning *b, const char *name)
+{
+    const char *image = b->job->spec->image;
+    return strcmp(b->from, b->to) == 0 &&
+           (strcmp(name, image) == 0 || burn_rules_is_header(name, image));
+}
+
 static int take_object(void *ctx, const char *name, const struct burn_found *found,
                        struct error *err)
 {
     struct burning *b = ctx;
-    burn_rules_add(b->plan, b->from, b->job->spec->prefix, name, found);
+    if (!is_own(b, name))
+        burn_rules_add(b->plan, b->from, b->job->spec->prefix, name, found);
     int code = burn_rules_count(b->plan, b->options.entries_max, err);
     return code == 0 ? job_base_check(&b->job->base, err) : code;
 }

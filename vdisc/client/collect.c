@@ -12,7 +12,6 @@
 #include "vdisc/client/references.h"
 
 #define SUFFIX ".vdsc"
-#define HEX_DIGITS 16
 
 static bool ends_with(const char *text, const char *suffix)
 {
@@ -20,20 +19,11 @@ static bool ends_with(const char *text, const char *suffix)
     return len > n && strcmp(text + len - n, suffix) == 0;
 }
 
-/* NAME.<16 hex digits>.isohdr */
-static bool is_header(const char *key)
-{
-    const size_t len = strlen(key), suffix = strlen(BURN_HEADER_SUFFIX);
-    if (!ends_with(key, BURN_HEADER_SUFFIX) || len < suffix + HEX_DIGITS + 2)
-        return false;
-    const char *hex = key + len - suffix - HEX_DIGITS;
-    return hex[-1] == '.' && strspn(hex, "0123456789abcdef") == HEX_DIGITS;
-}
-
 bool collect_is_ours(const char *key)
 {
     return strncmp(key, BURN_UNIQUE "/", strlen(BURN_UNIQUE "/")) == 0 ||
-           strncmp(key, BURN_PACKS "/", strlen(BURN_PACKS "/")) == 0 || is_header(key);
+           strncmp(key, BURN_PACKS "/", strlen(BURN_PACKS "/")) == 0 ||
+           burn_rules_is_header(key, NULL);
 }
 
 /* --- what is referred to ---------------------------------------------------------------------- */
@@ -57,9 +47,10 @@ static int take_image(struct dfc_client *c, const char *bucket, const char *key,
 static int take_bucket(struct dfc_client *c, const char *bucket, struct references *refs,
                        struct collect_result *r, struct dfc_error *err)
 {
+    const struct dfc_list_options all = {.internal = true}; /* as an image's own name may be */
     const struct dfc_entry *entry;
     struct dfc_list *list;
-    int rc = dfc_list_open(c, bucket, NULL, &list, err);
+    int rc = dfc_list_open(c, bucket, &all, &list, err);
     if (rc != DFC_OK)
         return rc;
     while ((rc = dfc_list_next(list, &entry, err)) > 0) {
