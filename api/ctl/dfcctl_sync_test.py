@@ -183,6 +183,19 @@ class Sync(Case):
         self.sync("dfc://b", "dst", "--delete", "--yes", code=6)
         self.assertEqual(len(self.files("dst")), 12)
 
+    def test_internal_names(self):
+        files = {"a.vdsc": b"table", ".dfc-unique/ab/abcd": b"content", ".dfc-plog/0/s/1": b"segment"}
+        self.mock.create("b", files)
+        self.assertEqual(self.sync("dfc://b", "dst"), (3, 0, 0, 0))
+        self.assertEqual(self.sync("dfc://b", "dst", "--delete", "--yes"), (0, 3, 0, 0))
+        self.assertEqual(self.tree("dst"), files)
+        self.assertEqual(self.sync("dst", "dfc://c", "--delete", "--yes"), (3, 0, 0, 0))
+        self.assertEqual(self.sync("dst", "dfc://c", "--delete", "--yes"), (0, 3, 0, 0))
+        os.unlink(self.path("dst/.dfc-plog/0/s/1"))
+        self.assertEqual(self.sync("dst", "dfc://c", "--delete", "--yes"), (0, 2, 1, 0))
+        self.run_ctl("get", "-r", "b", "part")
+        self.assertEqual(self.files("part"), ["a.vdsc"])
+
     def test_parts_are_of_no_side(self):
         self.write("src/k", b"1")
         self.write("src/.dfc-part-0123456789abcdef", b"part")

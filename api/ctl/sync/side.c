@@ -78,7 +78,8 @@ struct side *side_of_files(const char *directory, const struct side_problems *p)
 int side_of_objects(struct dfc_client *client, const struct object_name *prefix, struct side **out,
                     struct dfc_error *err)
 {
-    const struct dfc_list_options options = {.prefix = prefix->key};
+    /* Also contents of images and of plogs: else a copy lacks them, or --delete removes them. */
+    const struct dfc_list_options options = {.prefix = prefix->key, .internal = true};
     struct side *s = xcalloc(1, sizeof *s);
     s->prefix_len = strlen(prefix->key);
     int rc = dfc_list_open(client, prefix->bucket, &options, &s->list, err);
