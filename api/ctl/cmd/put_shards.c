@@ -248,6 +248,9 @@ int object_put_shards(struct ctl *ctl, const struct args *args, const struct obj
     };
     if (args->word_count != 2 || !walk_is_directory(args->words[0]))
         return ctl_usage(ctl, "--shards takes one directory, and BUCKET or BUCKET/NAME");
+    if (args->given[F_delete] && flags->options.if_absent)
+        return ctl_usage(ctl, "--delete does not go with --if-absent: shards that exist may be "
+                              "others than those of the folder; leave out one of them");
     if (args->number[F_shards] == 0)
         return ctl_usage(ctl, "--shards: the size must be at least 1 byte, as 256MiB");
     p.stem = stem_of(to->key, args->words[0]);
