@@ -395,8 +395,8 @@ static void do_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 static void do_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
     struct volfs_file *f = file_of(req, fi);
-    if (f != NULL) {    /* else the kernel has sent this again */
-        volfs_flush(f); /* before others get its locks; the close logs what fails */
+    if (f != NULL) {     /* else the kernel has sent this again */
+        volfs_settle(f); /* before others get its locks; the close logs what fails */
         locks_release(of(req)->locks, node, fi->fh);
         volfs_closefile(f);
     }
@@ -466,7 +466,7 @@ static void set_lock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
     struct volfs_file *f = file_of(req, fi);
     int rc = f != NULL ? volfs_check_locks(f) : -EIO;
     if (rc == 0 && lock->type != VOLUME_LOCK_EXCLUSIVE)
-        rc = volfs_flush(f);
+        rc = volfs_settle(f);
     if (rc != 0 && lock->type != VOLUME_LOCK_NONE) {
         reply_error(req, rc);
         return;

@@ -19,6 +19,7 @@ struct volfs_file {
     bool is_dead;         /* the inode could not be opened again */
     bool is_fenced;       /* its locks are lost */
     uint64_t stamp;       /* of its last bytes; the pending's lock */
+    uint64_t refusals;    /* of the pending, as far as this handle was told; the same lock */
     atomic_bool lost;     /* bytes of it are, and no program was told */
     pthread_mutex_t lock; /* of readahead */
     struct readahead readahead;
@@ -26,12 +27,29 @@ struct volfs_file {
 
 /* ---- open and close ---- */
 
+/* EDQUOT once for what a quota has refused since: the caller holds the pending's lock. */
+static int tell_refusals(struct volfs_file *f)
+{
+    const bool told = f->refusals == f->pending->refusals;
+    f->refusals = f->pending->refusals;
+    return told ? 0 : -EDQUOT;
+}
+
 static int commit(struct volfs_file *f)
 {
     pthread_mutex_lock(&f->pending->lock);
     int rc = pending_commit(&f->v->pendings, f->pending);
+    const int refused = tell_refusals(f);
     pthread_mutex_unlock(&f->pending->lock);
-    return rc;
+    return rc != 0 ? rc : refused;
+}
+
+int volfs_settle(struct volfs_file *f)
+{
+    pthread_mutex_lock(&f->pending->lock);
+    int rc = pending_commit(&f->v->pendings, f->pending);
+    pthread_mutex_unlock(&f->pending->lock);
+    return rc == -EDQUOT ? 0 : rc;
 }
 
 static void file_close(struct handle *h)
@@ -39,7 +57,8 @@ static void file_close(struct handle *h)
     struct volfs_file *f = (struct volfs_file *)h;
     struct volfs *v = f->v;
     uint64_t ino = f->pending->ino;
-    commit(f); /* pending_give() logs what is lost */
+    if (commit(f) == -EDQUOT) /* of all else pending_give() logs what is lost */
+        log_error("written bytes are lost: a quota has refused them", lu64("inode", ino));
     pending_give(&v->pendings, f->pending);
     if (!f->is_dead)
         volume_closefile(v->volume, ino);
@@ -54,6 +73,9 @@ static struct volfs_file *file_new(struct volfs *v, uint64_t ino, bool append)
     f->v = v;
     f->append = append;
     f->pending = pending_take(&v->pendings, ino, true);
+    pthread_mutex_lock(&f->pending->lock);
+    f->refusals = f->pending->refusals;
+    pthread_mutex_unlock(&f->pending->lock);
     pthread_mutex_init(&f->lock, NULL);
     atomic_init(&f->lost, false);
     buffer_readers(v->buffer, 1);
@@ -133,7 +155,7 @@ int volfs_flush(struct volfs_file *f)
 
 int volfs_warm(struct volfs_file *f, struct volfs_warm *w)
 {
-    int rc = commit(f);
+    int rc = volfs_settle(f);
     return rc == 0 ? warm_inode(f->v, f->pending->ino, w) : rc;
 }
 
@@ -152,6 +174,8 @@ static void note_stamp(struct volfs_file *f)
  * is another one. */
 static int note_written(struct volfs_file *f, int rc)
 {
+    if (rc == -EDQUOT) /* the write tells it */
+        tell_refusals(f);
     if (f->pending->end == 0) {
         pending_unmark(&f->v->pendings, f->pending);
         return rc;
@@ -166,7 +190,9 @@ ssize_t volfs_write(struct volfs_file *f, const struct volfs_range *r, const voi
     if (r->offset > INT64_MAX / 2 - (int64_t)r->size)
         return -EFBIG;
     pthread_mutex_lock(&f->pending->lock);
-    int rc = pending_mark(&f->v->pendings, f->pending);
+    int rc = tell_refusals(f);
+    if (rc == 0)
+        rc = pending_mark(&f->v->pendings, f->pending);
     if (rc == 0)
         rc = pending_write(&f->v->pendings, f->pending, r->offset, from, r->size);
     rc = note_written(f, rc);
@@ -194,7 +220,9 @@ static struct span plan_ahead(struct volfs_file *f, const struct volfs_range *r)
 ssize_t volfs_append(struct volfs_file *f, const void *from, size_t size)
 {
     pthread_mutex_lock(&f->pending->lock);
-    int rc = pending_mark(&f->v->pendings, f->pending);
+    int rc = tell_refusals(f);
+    if (rc == 0)
+        rc = pending_mark(&f->v->pendings, f->pending);
     note_stamp(f); /* before: if it comes again after a crash, it must not append
                     twice */
     if (rc == 0)
@@ -216,7 +244,7 @@ ssize_t volfs_read(struct volfs_file *f, const struct volfs_range *r, void *to)
     struct arena *arena = arena_new(4096);
     struct volume_extent *extents;
     size_t count = 0, done = 0;
-    int rc = commit(f);
+    int rc = volfs_settle(f);
     const struct span wanted = {(uint64_t)r->offset, (uint64_t)r->offset + r->size};
     const struct span ahead = plan_ahead(f, r);
     const uint64_t end = ahead.from != ahead.to && ahead.to > wanted.to ? ahead.to : wanted.to;
@@ -241,6 +269,7 @@ int volfs_allocate(struct volfs_file *f, unsigned mode, int64_t at, uint64_t len
 {
     pthread_mutex_lock(&f->pending->lock);
     int rc = pending_commit(&f->v->pendings, f->pending);
+    rc = rc == -EDQUOT ? 0 : rc;
     if (rc == 0)
         rc = volume_allocate(f->v->volume, f->pending->ino, mode, at, length);
     pthread_mutex_unlock(&f->pending->lock);
@@ -249,6 +278,6 @@ int volfs_allocate(struct volfs_file *f, unsigned mode, int64_t at, uint64_t len
 
 int volfs_seek(struct volfs_file *f, int64_t at, bool hole, int64_t *out)
 {
-    int rc = commit(f);
+    int rc = volfs_settle(f);
     return rc != 0 ? rc : volume_seek(f->v->volume, f->pending->ino, at, hole, out);
 }

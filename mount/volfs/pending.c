@@ -204,12 +204,13 @@ int pending_commit(struct pendings *all, struct pending *p)
     const unsigned flags =
         (p->append ? VOLUME_APPEND : 0u) | (p->drops_setid ? VOLUME_DROP_SETID : 0u);
     rc = volume_write(all->volume, p->ino, pieces, p->count, flags, NULL);
-    if (rc == 0 || rc == -ENOENT) {
+    if (rc == 0 || rc == -ENOENT || rc == -EDQUOT) {
         drop_pieces(all, p);
         p->end = 0;
         pending_unmark(all, p);
-        p->drops_setid = false;
+        p->drops_setid = rc == -EDQUOT && p->drops_setid;
     }
+    p->refusals += rc == -EDQUOT;
     return rc;
 }
 

@@ -4,7 +4,10 @@
  * A piece never crosses the end of a block, so it is one object, and one slice.  Writes that follow
  * one another, or fall into the open piece, change it in place; any other write closes it first.
  * Closed pieces are stored side by side.  One that cannot be stored stays in memory, and the next
- * write or commit tries it again. */
+ * write or commit tries it again.
+ *
+ * What a quota refuses does not stay, or nobody could read the file or shorten it: all that is
+ * pending is dropped, and each handle is told once (file.c).  gc deletes the blocks. */
 #pragma once
 
 #include <pthread.h>
@@ -38,6 +41,7 @@ struct pending {
     uint64_t mark;       /* of the ledger, with the stamp */
     int64_t written_ns;  /* the same, by the volume's clock */
     bool drops_setid;    /* the file's set-id bits end with the commit */
+    uint64_t refusals;   /* commits that a quota has refused */
 };
 
 /* What the inodes of one mount share. */
@@ -69,6 +73,7 @@ int pending_write(struct pendings *all, struct pending *p, int64_t at, const voi
 int pending_append(struct pendings *all, struct pending *p, const void *from, size_t size);
 /* The attribute as it will be with what is pending: length, times and set-id bits. */
 void pending_show(const struct pending *p, struct attr *a);
+/* EDQUOT: a quota has refused all that was pending, and nothing is pending now. */
 int pending_commit(struct pendings *all, struct pending *p);
 
 /* A process that takes over will know that bytes of the inode were not

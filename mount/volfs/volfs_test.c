@@ -19,6 +19,7 @@
 #include "mount/meta/memory.h"
 #include "mount/volfs/compact.h"
 #include "mount/volfs/volfs_parts.h"
+#include "mount/volume/trees/trees.h"
 
 enum { BLOCK = 256 << 10, UPLOADS = 4, OBJECTS = 4096, PATIENCE_MS = 30000 };
 
@@ -290,6 +291,46 @@ static void test_what_fails_is_told_and_stored_later(void **state)
     volfs_closefile(f);
 }
 
+/* The file is below a directory with a quota. */
+static void test_what_a_quota_refuses_is_dropped(void **state)
+{
+    struct world *w = *state;
+    struct volume_inode d, file;
+    struct volume_quota q;
+    struct volfs_file *f, *other;
+    struct volume_set set = {.fields = VOLUME_SET_LENGTH, .length = 5};
+    struct stat st;
+    _cleanup_free_ char *data = random_data(2 * BLOCK, 7);
+    const struct volume_new directory = {.mode = S_IFDIR | 0755}, what = {.mode = S_IFREG | 0644};
+    const struct volume_quota_limits limits = {.inodes = 9, .bytes = BLOCK};
+    assert_int_equal(volume_create(w->volume, VOLUME_ROOT, "d", &directory, &d), 0);
+    assert_int_equal(volume_quota_set(w->volume, d.ino, &limits, NULL, &q), 0);
+    assert_int_equal(volume_create(w->volume, d.ino, "f", &what, &file), 0);
+    assert_int_equal(volfs_openfile(w->v, file.ino, false, &f), 0);
+    assert_int_equal(volfs_openfile(w->v, file.ino, false, &other), 0);
+    assert_int_equal(write_at(f, 0, data, 10), 10);
+    assert_int_equal(volfs_flush(f), 0);
+    write_all(f, data, 2 * BLOCK);
+    assert_bytes(other, data, 10); /* a read goes on */
+    assert_int_equal(write_at(f, 0, data, 10), -EDQUOT);
+    assert_int_equal(write_at(f, 0, data, 10), 10);
+    assert_int_equal(volfs_flush(other), -EDQUOT);
+    assert_int_equal(volfs_flush(f), 0);
+    write_all(f, data, 2 * BLOCK);
+    assert_int_equal(volfs_setattr(w->v, file.ino, &set, &st), 0);
+    assert_int_equal(st.st_size, 5);
+    assert_int_equal(volfs_flush(f), -EDQUOT);
+    assert_int_equal(volfs_flush(f), 0);
+    write_all(f, data, 2 * BLOCK);
+    assert_int_equal(volfs_sync(w->v), -EDQUOT);
+    assert_int_equal(volfs_sync(w->v), 0);
+    assert_int_equal(volfs_flush(f), -EDQUOT);
+    assert_int_equal(volfs_flush(other), -EDQUOT);
+    assert_bytes(other, data, 5);
+    volfs_closefile(f);
+    volfs_closefile(other);
+}
+
 static void test_a_damaged_block_is_an_error(void **state)
 {
     struct world *w = *state;
@@ -513,6 +554,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_pieces_are_stored_side_by_side, setup, teardown),
         cmocka_unit_test_setup_teardown(test_later_pieces_cover_earlier_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_fails_is_told_and_stored_later, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_a_quota_refuses_is_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_append_is_at_the_end_of_its_commit, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_a_time_is_that_of_the_write, setup, teardown),
