@@ -99,7 +99,8 @@ struct volfs_warm {
 int volfs_warm(struct volfs_file *f, struct volfs_warm *w);
 /* What was written through any handle of the inode is durable, and seen by all clients. */
 int volfs_flush(struct volfs_file *f);
-/* The same, but what a quota refuses is no error: the next write or flush of each handle tells it. */
+/* The same, but what a quota refuses is no error: the next write or flush of each handle tells
+ * it. */
 int volfs_settle(struct volfs_file *f);
 
 /* fallocate(2), as volume_allocate(); and lseek(2), as volume_seek(). */
