@@ -192,7 +192,9 @@ class Sync(Case):
         self.assertEqual(self.sync("dst", "dfc://c", "--delete", "--yes"), (3, 0, 0, 0))
         self.assertEqual(self.sync("dst", "dfc://c", "--delete", "--yes"), (0, 3, 0, 0))
         os.unlink(self.path("dst/.dfc-plog/0/s/1"))
-        self.assertEqual(self.sync("dst", "dfc://c", "--delete", "--yes"), (0, 2, 1, 0))
+        self.assertEqual(self.sync("dst", "dfc://c", "--delete", "--yes"), (0, 2, 0, 0))
+        self.assertEqual(self.sync("dst/.dfc-plog", "dfc://c/.dfc-plog/", "--delete", "--yes", "--allow-empty"),
+                         (0, 0, 1, 0))
         self.run_ctl("get", "-r", "b", "part")
         self.assertEqual(self.files("part"), ["a.vdsc"])
 

@@ -20,6 +20,7 @@
 #include "api/ctl/tally.h"
 #include "api/ctl/workers.h"
 #include "common/cleanup.h"
+#include "common/internal_name.h"
 #include "common/mem.h"
 
 struct sync {
@@ -141,10 +142,19 @@ static void prune(struct sync *s)
     free(s->left);
 }
 
+/* A part of other objects in the destination's bucket, which a source need not have. */
+static bool is_part_of_others(const struct sync *s, const char *name)
+{
+    if (s->to.path != NULL || name_is_internal(s->to.name.key))
+        return false;
+    _cleanup_free_ char *key = xprintf("%s%s", s->to.name.key, name);
+    return name_is_internal(key);
+}
+
 static void remove_surplus(struct sync *s, const char *name)
 {
     struct dfc_error err;
-    if (!s->args->given[F_delete] || s->unreadable)
+    if (!s->args->given[F_delete] || s->unreadable || is_part_of_others(s, name))
         return;
     say(s, "remove", name);
     if (!s->args->given[F_dry_run]) {
