@@ -91,7 +91,8 @@ static void test_owners_and_modes(void **state)
         {1000, 1000, 0600, true},  {1000, 1000, 0400, true},  {1000, 1000, 0640, false},
         {1000, 1000, 0604, false}, {1001, 1000, 0600, false}, {0, 0, 0600, true},
         {0, 0, 0440, false},       {0, 1000, 0440, true},     {0, 1000, 0640, true},
-        {0, 1000, 0460, false},    {0, 1000, 0444, false},
+        {0, 1000, 0460, false},    {0, 1000, 0444, false},    {1001, 0, 0600, true},
+        {1001, 0, 0640, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int code =

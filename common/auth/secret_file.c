@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,14 +12,15 @@ enum { FILE_MAX = 64 * 1024 };
 
 int secret_file_check_mode(uid_t owner, mode_t mode, uid_t self, struct error *err)
 {
-    if (owner != self && owner != 0)
+    if (owner != self && owner != 0 && self != 0)
         return error_set(err, E_INVALID,
-                         "it belongs to user %u, who is neither this daemon's nor root",
+                         "it belongs to user %u, who is neither this process's nor root",
                          (unsigned)owner);
-    mode_t too_wide = owner != self ? 0037 : 0077;
+    const bool is_lent = owner == 0 && self != 0;
+    mode_t too_wide = is_lent ? 0037 : 0077;
     if ((mode & too_wide) != 0)
         return error_set(err, E_INVALID, "its mode is %03o: others may use it (chmod %s)",
-                         (unsigned)(mode & 0777), owner != self ? "440" : "600");
+                         (unsigned)(mode & 0777), is_lent ? "440" : "600");
     return 0;
 }
 

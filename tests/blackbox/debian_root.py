@@ -68,6 +68,11 @@ class Lab:
              "--config", f"/etc/dfc/{config}.json"], stdout=log, stderr=log))
         log.close()
 
+    def say_logs(self):
+        for name in sorted(glob.glob(os.path.join(self.dir, "*.log"))):
+            with open(name, encoding="utf-8", errors="replace") as f:
+                print(f"--- {os.path.basename(name)}: {f.read()[-2000:]}", flush=True)
+
     def end_daemons(self):
         for daemon in self.daemons:
             daemon.terminate()
@@ -153,14 +158,23 @@ def test_a_cluster_runs(lab):
              "data_port": base + 3 * n + 2, "join": f"http://127.0.0.1:{base + 1}"}))
         lab.start("dfc-targetd", f"t{n}")
 
+    seen = []
+
     def active():
         try:
             nodes = json.loads(lab.dfcctl("node", "ls", "-o", "json"))["nodes"]
-        except (Failed, ValueError):
+        except (Failed, ValueError) as error:
+            seen[:] = [error]
             return False
-        return [n["state"] for n in nodes] == ["active"] * 3
+        seen[:] = [n["state"] for n in nodes]
+        return seen == ["active"] * 3
 
-    wait_for(active, "three active nodes")
+    try:
+        wait_for(active, "three active nodes")
+    except Failed:
+        print(f"--- dfcctl: {seen}", flush=True)
+        lab.say_logs()
+        raise
     lab.dfcctl("bucket", "create", "b", "--copies", "2")
     lab.dfcctl("put", "/etc/debian_version", "b/version")
     with open(lab.path("etc/debian_version"), encoding="ascii") as f:
