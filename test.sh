@@ -2,21 +2,24 @@
 # Installs what the tests need, builds, runs everything.
 #
 #   ./test.sh                  all of it
-#   ./test.sh unit blackbox    these suites only, in build/ (also: sim, sort, tree, powercut, extend)
+#   ./test.sh unit blackbox    these suites only, in build/ (also: sim, sort, tree, powercut)
 #   ./test.sh --fast           before a commit: linters, and unit tests of the folders that changed
-#   ./test.sh --long           what is too long for every day: about 65 minutes on two quiet cores
+#   ./test.sh --long           what is too long for every day: about two hours; each test says its minutes
+#   ./test.sh --sanitized      every black-box test that is fit for it, under both sanitizers: about an hour
 #
-#   build/         gcc, release               every suite (`tree`: linters and the like, here alone)
+#   build/         gcc, release               every suite, but for the black-box tests of the next line
 #   build-asan/    gcc, address + undefined   unit, sim, and the black-box tests fit for it
-#   build-tsan/    gcc, thread                unit (programs with threads), and the same black-box tests
+#   build-tsan/    gcc, thread                unit (programs with threads), and some of these black-box tests
 #   build-fuzz/    clang, fuzzers             fuzz, for some seconds each
+#
+# Of the last three only what these tests need is built.
 #
 # --fast says which tests it chooses in tests/fast.py.
 #
 # A black-box test that failed for time alone runs twice more, alone (tests/tally.py says which).
 #
-# --long runs the suite `long` (tests/long/meson.build) in build/, one test after the other, and each
-# fuzzer for a minute in build-fuzz/ (FUZZ_SECONDS says how long).
+# --long runs the suite `long` (tests/long/meson.build) in build/, as many tests at once as there are
+# processors, then each fuzzer for a minute in build-fuzz/ (FUZZ_SECONDS says how long).
 #
 # Ends with the line "N passed, N failed, N skipped", and with 0 where nothing failed and nothing was
 # skipped without a reason in tests/allowed-skips.
@@ -47,15 +50,28 @@ configure() {
     esac
 }
 
+only=() # names of the tests to build and run; empty: all
+# build DIRECTORY [suites...]: what the tests of these suites need (of `only`, if there are any), or all.
 build() {
-    say "building $1/"
-    configure "$1"
-    ninja -C "$1" --quiet || fail "$1/ does not build"
+    local directory=$1 targets=()
+    shift
+    say "building $directory/"
+    configure "$directory"
+    if [ $# -gt 0 ]; then
+        ninja -C "$directory" --quiet build.ninja || fail "meson could not configure $directory/"
+        mapfile -t targets < <(printf '%s\n' "${only[@]}" | python3 tests/needed.py "$directory" "$@")
+        [ ${#targets[@]} -gt 0 ] || fail "no test of $* is known in $directory/"
+    fi
+    ninja -C "$directory" --quiet "${targets[@]}" || fail "$directory/ does not build"
+}
+
+# The tests that the thread sanitizer can say something about become `only`.
+only_threaded() {
+    mapfile -t only < <(meson introspect build --tests | python3 tests/threaded.py)
 }
 
 # run DIRECTORY MULTIPLIER meson-arguments...: results go to DIRECTORY/meson-logs, and are counted
-# at the end; what fails here does not keep the rest from running.  `only`: names of tests; empty: all.
-only=()
+# at the end; what fails here does not keep the rest from running.
 run() {
     local directory=$1 multiplier=$2
     shift 2
@@ -75,15 +91,19 @@ run() {
     fi
 }
 
-# Each test of the suite `long` alone, with what it takes said before it begins.
+# One test of the suite `long`, with what it takes said before it begins.
+long_test() {
+    echo "== $1: about $2 min"
+    meson test -C build --no-rebuild --print-errorlogs --suite long --logbase "$1" "$1" </dev/null || true
+}
+
 run_long() {
-    local plan name minutes
+    local plan name
     plan=$(meson introspect build --tests | python3 tests/long/plan.py) || fail "no plan of long tests"
     rm -f build/meson-logs/long*.json
-    while read -r name minutes; do
-        say "$name: about $minutes min"
-        meson test -C build --no-rebuild --print-errorlogs --suite long --logbase "$name" "$name" \
-            </dev/null || true
+    export -f long_test
+    xargs -L 1 -P "$cores" bash -c 'long_test "$@"' long_test <<<"$plan"
+    while read -r name _; do
         logs+=("build/meson-logs/$name.json")
     done <<<"$plan"
 }
@@ -108,12 +128,10 @@ run_fuzzers() {
 
 suites=()
 logs=()
-long=
-fast=
+alone= # the option that chooses what is run
 for suite in "$@"; do
     case $suite in
-    --long) long=yes ;;
-    --fast) fast=yes ;;
+    --long | --sanitized | --fast) alone=$suite ;;
     -*) fail "there is no option $suite; give names of suites, or nothing" ;;
     *) suites+=(--suite "$suite") ;;
     esac
@@ -124,29 +142,42 @@ require_packages $build_packages $test_packages
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS="halt_on_error=0:exitcode=66:suppressions=$PWD/tests/tsan.suppressions"
 
-if [ -n "$fast" ]; then
-    [ "${#suites[@]}$long" = 0 ] || fail "--fast chooses by itself: give it alone"
+if [ -n "$alone" ]; then
+    [ $# -eq 1 ] || fail "$alone chooses by itself: give it alone"
+fi
+case $alone in
+--fast)
     git rev-parse -q --verify HEAD~1 >/dev/null || fail "--fast needs git and a commit to compare with"
     build build
     run_fast
-elif [ -n "$long" ]; then
-    [ ${#suites[@]} -eq 0 ] || fail "--long runs its own suite: leave '${suites[1]}' out"
+    ;;
+--long)
     build build
-    build build-fuzz
     run_long
+    build build-fuzz fuzz
     run_fuzzers
-elif [ ${#suites[@]} -gt 0 ]; then
-    build build
-    run build 1 "${suites[@]}"
-else
-    for directory in build build-asan build-tsan build-fuzz; do
-        build "$directory"
+    ;;
+--sanitized)
+    for directory in build-asan build-tsan; do
+        build "$directory" blackbox-sanitized
+        run "$directory" 4 --suite blackbox-sanitized
     done
-    run build 1
-    run build-asan 4 --suite unit --suite sim --suite blackbox-sanitized
-    mapfile -t only < <(meson introspect build-tsan --tests | python3 tests/threaded.py)
-    run build-tsan 4 --suite unit --suite blackbox-sanitized
-    only=()
-    jobs=$cores run build-fuzz 2 --suite fuzz
-fi
+    ;;
+*)
+    build build
+    if [ ${#suites[@]} -gt 0 ]; then
+        run build 1 "${suites[@]}"
+    else
+        run build 1 --no-suite blackbox-address
+        build build-asan unit sim blackbox-address
+        run build-asan 4 --suite unit --suite sim --suite blackbox-address
+        only_threaded
+        build build-tsan unit blackbox-thread
+        run build-tsan 4 --suite unit --suite blackbox-thread
+        only=()
+        build build-fuzz fuzz
+        jobs=$cores run build-fuzz 2 --suite fuzz
+    fi
+    ;;
+esac
 exec python3 tests/tally.py tests/allowed-skips "${logs[@]}"

@@ -163,7 +163,7 @@ static void call_of(const struct http_request *req, uint64_t bucket_id, const ch
     *out = (struct redirect_call){.reads = signs == NULL && reads,
                                   .method = method,
                                   .bucket_id = bucket_id,
-                                  .object = http_path_param(req, "object"),
+                                  .object = http_object(req),
                                   .offset = http_query(req, "offset"),
                                   .length = http_query(req, "length"),
                                   .range = http_header(req, "Range"),
@@ -179,8 +179,7 @@ static enum proof_verdict check_redirect(const struct http_request *req, const s
     struct redirect_call call;
     uint64_t bucket_id;
     const char *id = http_query(req, "dfcb");
-    if (http_path_param(req, "object") == NULL || id == NULL ||
-        parse_u64(id, &bucket_id, NULL) != 0)
+    if (http_object(req) == NULL || id == NULL || parse_u64(id, &bucket_id, NULL) != 0)
         return PROOF_INVALID;
     call_of(req, bucket_id, http_query(req, "dfcn"), &call);
     struct proof_keys *keys = guard_keys(c->guard);
@@ -294,7 +293,7 @@ static bool takes(const struct http_route *route, const char *parameter)
 static const char *key_of(const struct http_request *req)
 {
     if (!takes(http_route(req), "prefix"))
-        return http_path_param(req, "object");
+        return http_object(req);
     const char *prefix = http_query(req, "prefix");
     return prefix != NULL ? prefix : "";
 }

@@ -144,6 +144,12 @@ int dfc_bucket_unarchive(struct dfc_client *c, const char *bucket, const char *v
     return bucket_job(c, bucket, "unarchive", value, id, err);
 }
 
+int dfc_bucket_flatten(struct dfc_client *c, const char *bucket, const char *value, char **id,
+                       struct dfc_error *err)
+{
+    return bucket_job(c, bucket, "flatten", value, id, err);
+}
+
 int dfc_bucket_promote(struct dfc_client *c, const char *bucket, const char *value, char **id,
                        struct dfc_error *err)
 {

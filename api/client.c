@@ -36,8 +36,10 @@ struct dfc_client {
     char *ca_file; /* or NULL */
     bool insecure;
     struct endpoints endpoints;
+    bool is_default;           /* nobody named the endpoints */
     struct endpoints controls; /* of control listeners; none: they are looked up */
     atomic_size_t endpoint;
+    atomic_uint_fast64_t until_ms; /* 0: no limit */
     atomic_bool cancelled;
     int wake_fd; /* an eventfd, readable once cancelled */
     pthread_mutex_t lock;
@@ -158,6 +160,7 @@ static int client_reach(struct dfc_client *c, const struct dfc_client_options *o
         return rc;
     const char *ca_file = client_value(o->ca_file, "DFC_CA_FILE", p.ca_file);
     c->ca_file = ca_file != NULL && ca_file[0] != '\0' ? xstrdup(ca_file) : NULL;
+    c->is_default = endpoints == NULL && p.endpoints == NULL;
     endpoints = endpoints_or_default(endpoints != NULL ? endpoints : p.endpoints);
     rc = endpoints_parse(endpoints, &c->endpoints, err);
     if (rc == DFC_OK)
@@ -352,6 +355,11 @@ const char *client_ca_file(const struct dfc_client *c)
     return c->ca_file;
 }
 
+bool client_is_default(const struct dfc_client *c)
+{
+    return c->is_default && c->controls.count == 0;
+}
+
 bool client_is_insecure(const struct dfc_client *c)
 {
     return c->insecure;
@@ -370,6 +378,28 @@ uint32_t client_idle_timeout_ms(const struct dfc_client *c)
 const struct retry_policy *client_retry(const struct dfc_client *c)
 {
     return &c->retry;
+}
+
+void client_limit(struct dfc_client *c, uint64_t until_ms)
+{
+    atomic_store_explicit(&c->until_ms, until_ms, memory_order_relaxed);
+}
+
+uint64_t client_left_ms(const struct dfc_client *c)
+{
+    uint64_t until = atomic_load_explicit(&c->until_ms, memory_order_relaxed);
+    uint64_t now = clock_ms();
+    if (until == 0)
+        return UINT64_MAX;
+    return until > now ? until - now : 0;
+}
+
+uint32_t client_within_limit(const struct dfc_client *c, uint32_t ms)
+{
+    uint64_t left = client_left_ms(c);
+    if (left >= ms)
+        return ms;
+    return left > 0 ? (uint32_t)left : 1;
 }
 
 const char *client_user_agent(const struct dfc_client *c)

@@ -36,9 +36,16 @@ struct identity *client_identity(const struct dfc_client *c); /* NULL: anonymous
 uint32_t client_connect_timeout_ms(const struct dfc_client *c);
 const char *client_ca_file(const struct dfc_client *c); /* NULL: the system's authorities */
 bool client_is_tls(const struct dfc_client *c);         /* every endpoint is https:// */
+bool client_is_default(const struct dfc_client *c);     /* nobody named a listener of the cluster */
 bool client_is_insecure(const struct dfc_client *c);
 uint32_t client_idle_timeout_ms(const struct dfc_client *c);
 const struct retry_policy *client_retry(const struct dfc_client *c);
+/* From now on no call waits later than this (clock_ms()): silence and pauses end then.  0: no
+ * limit.  A reply whose bytes arrive is not cut. */
+void client_limit(struct dfc_client *c, uint64_t until_ms);
+uint64_t client_left_ms(const struct dfc_client *c); /* UINT64_MAX: no limit */
+/* A wait of so long, cut to what is left; 1 at least, since curl takes 0 for its default. */
+uint32_t client_within_limit(const struct dfc_client *c, uint32_t ms);
 const char *client_user_agent(const struct dfc_client *c);
 
 /* Endpoints are numbered in their order; calls begin with the one that answered last. */

@@ -1,4 +1,4 @@
-/* dfc_cluster_show, dfc_whoami, dfc_node_*. */
+/* dfc_cluster_show, dfc_cluster_events, dfc_cluster_stats, dfc_whoami, dfc_node_*. */
 #include "api/dfc.h"
 
 #include "api/action.h"
@@ -14,6 +14,33 @@ int dfc_cluster_show(struct dfc_client *c, const char *what, char **document, st
     struct buf path = BUF_INIT;
     buf_puts(&path, "/v1/cluster");
     uri_query(&path, "what", what);
+    return show_call(c, NULL, &path, document, err);
+}
+
+int dfc_cluster_events(struct dfc_client *c, const char *after, uint32_t wait_ms, uint32_t limit,
+                       char **document, struct dfc_error *err)
+{
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/events");
+    uri_query(&path, "after", after);
+    if (limit > 0)
+        uri_query_u64(&path, "limit", limit);
+    if (wait_ms > 0) {
+        _cleanup_free_ char *wait = xprintf("%ums", wait_ms);
+        uri_query(&path, "wait", wait);
+    }
+    return show_call(c, NULL, &path, document, err);
+}
+
+int dfc_cluster_stats(struct dfc_client *c, uint32_t samples, bool nodes, char **document,
+                      struct dfc_error *err)
+{
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/cluster/stats");
+    uri_query_u64(&path, "samples", samples);
+    uri_query(&path, "nodes", nodes ? "true" : NULL);
     return show_call(c, NULL, &path, document, err);
 }
 
@@ -48,6 +75,17 @@ int dfc_node_set(struct dfc_client *c, const char *node, const char *name, const
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
     buf_puts(&path, "/v1/daemon");
+    return admin_call(c, &call, node, &path, document, err);
+}
+
+int dfc_node_log(struct dfc_client *c, const char *node, uint64_t after, char **document,
+                 struct dfc_error *err)
+{
+    const struct call_small call = {.method = "GET", .twice_is_harmless = true};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/daemon/log");
+    uri_query_u64(&path, "after", after);
     return admin_call(c, &call, node, &path, document, err);
 }
 

@@ -302,7 +302,8 @@ DFC_API int dfc_object_url(struct dfc_client *client, const char *bucket, const 
 /* DFC_NOT_FOUND where there is none, unless an earlier try of this call may have removed it. */
 DFC_API int dfc_delete(struct dfc_client *client, const char *bucket, const char *object,
                        struct dfc_error *err);
-/* if_match: etag; DFC_PRECONDITION where the object is another.  NULL: as dfc_delete(). */
+/* if_match: etag; DFC_PRECONDITION where the object is another, DFC_NOT_FOUND where there is none,
+ * also if an earlier try of this call may have removed it.  NULL: as dfc_delete(). */
 DFC_API int dfc_delete_match(struct dfc_client *client, const char *bucket, const char *object,
                              const char *if_match, struct dfc_error *err);
 /* Within the bucket; an object that has the new name is replaced.  A reader finds one of the two
@@ -434,6 +435,9 @@ DFC_API int dfc_bucket_burn(struct dfc_client *client, const char *bucket, const
                             char **id, struct dfc_error *err);
 DFC_API int dfc_bucket_unarchive(struct dfc_client *client, const char *bucket, const char *value,
                                  char **id, struct dfc_error *err);
+/* Plogs (dfc_plog.h) become plain objects. */
+DFC_API int dfc_bucket_flatten(struct dfc_client *client, const char *bucket, const char *value,
+                               char **id, struct dfc_error *err);
 DFC_API int dfc_bucket_promote(struct dfc_client *client, const char *bucket, const char *value,
                                char **id, struct dfc_error *err);
 /* http(s) URLs become objects of the bucket: "list" or "template", "prepend". */
@@ -445,6 +449,14 @@ DFC_API int dfc_bucket_download(struct dfc_client *client, const char *bucket, c
 /* what: NULL (the overview) or one of "state", "smap", "bmd", "config", "jobs", "settings". */
 DFC_API int dfc_cluster_show(struct dfc_client *client, const char *what, char **document,
                              struct dfc_error *err);
+/* What happened of late: nodes, disks, buckets, settings, jobs.  Events later than `after`, "next"
+ * of an earlier document; NULL: the latest.  The call waits so long at most for one, and not longer
+ * than the primary allows.  limit 0: 100.  document: "events", "next". */
+DFC_API int dfc_cluster_events(struct dfc_client *client, const char *after, uint32_t wait_ms,
+                               uint32_t limit, char **document, struct dfc_error *err);
+/* How fast the targets are: so many of the last samples, of all together or also of each. */
+DFC_API int dfc_cluster_stats(struct dfc_client *client, uint32_t samples, bool nodes,
+                              char **document, struct dfc_error *err);
 /* what: NULL or "info", "smap", "bmd", "config", "params", "mountpaths", "summary", "stats".  Asks
  * the node itself, at the public address that the cluster knows. */
 DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const char *what,
@@ -475,6 +487,11 @@ DFC_API int dfc_cluster_set(struct dfc_client *client, const char *name, const c
  * that ends. document: all its parameters. */
 DFC_API int dfc_node_set(struct dfc_client *client, const char *node, const char *name,
                          const char *value, char **document, struct dfc_error *err);
+
+/* The last lines of a node's log, later than line number `after`. document: "lines",
+ * "next", "boot". Another boot than before: the node was restarted, and numbers its lines anew. */
+DFC_API int dfc_node_log(struct dfc_client *client, const char *node, uint64_t after,
+                         char **document, struct dfc_error *err);
 
 /* The cluster's documents as a whole (docs/reference/http.md, "Administration"). The copies that
  * nodes have whom the primary has refused, and which would be believed; cluster and node may be

@@ -278,6 +278,11 @@ static void conditions(void **state)
     assert_int_equal(dfc_head(client, "b", "k", &info, &err), DFC_OK);
     assert_int_equal(dfc_delete_match(client, "b", "k", info->etag, &err), DFC_OK);
     assert_int_equal(dfc_delete_match(client, "b", "k", info->etag, &err), DFC_NOT_FOUND);
+    /* Several: libcurl repeats those itself whose connection it had kept. */
+    mock_plan("[{\"method\": \"DELETE\", \"do\": \"drop\", \"times\": 5}]");
+    assert_int_equal(dfc_delete_match(client, "b", "k", info->etag, &err), DFC_NOT_FOUND);
+    mock_plan("[{\"method\": \"DELETE\", \"do\": \"drop\", \"times\": 5}]");
+    assert_int_equal(dfc_delete(client, "b", "k", &err), DFC_OK); /* by the try that broke off */
     dfc_object_info_free(info);
 }
 

@@ -23,6 +23,7 @@ struct transfer {
     bool silent;       /* the idle timeout ran out */
     bool body_ended;   /* all of it was read */
     uint64_t moved_ms; /* when bytes moved last; time in our own callbacks does not count */
+    uint32_t idle_ms;  /* the idle timeout */
     curl_off_t down;
     curl_off_t up;
 };
@@ -127,9 +128,10 @@ static int on_seek(void *p, curl_off_t offset, int origin)
     return body_begin(t->x->body, t->err) == DFC_OK ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
 }
 
-static uint32_t idle_timeout_ms(const struct transfer *t)
+static uint32_t idle_timeout_ms(const struct dfc_client *c, const struct exchange *x)
 {
-    return t->x->idle_timeout_ms != 0 ? t->x->idle_timeout_ms : client_idle_timeout_ms(t->client);
+    return client_within_limit(c, x->idle_timeout_ms != 0 ? x->idle_timeout_ms
+                                                          : client_idle_timeout_ms(c));
 }
 
 static int on_tick(void *p, curl_off_t down_total, curl_off_t down, curl_off_t up_total,
@@ -151,7 +153,7 @@ static int on_tick(void *p, curl_off_t down_total, curl_off_t down, curl_off_t u
     }
     if (t->x->patient && t->body_ended)
         return 0;
-    t->silent = now - t->moved_ms > idle_timeout_ms(t);
+    t->silent = now - t->moved_ms > t->idle_ms;
     return t->silent ? 1 : 0;
 }
 
@@ -208,7 +210,8 @@ static void set_options(struct handle *h, struct transfer *t)
     curl_easy_setopt(e, CURLOPT_MAXCONNECTS, OPEN_CONNECTIONS);
     curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, t->x->fresh ? 1L : 0L);
     curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, t->x->patient ? 1L : 0L);
-    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)client_connect_timeout_ms(t->client));
+    curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)client_within_limit(t->client, client_connect_timeout_ms(t->client)));
     curl_easy_setopt(e, CURLOPT_USERAGENT, client_user_agent(t->client));
     curl_easy_setopt(e, CURLOPT_HTTPHEADER, t->x->headers);
     curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
@@ -261,7 +264,7 @@ static enum exchange_end exchange_failed(struct transfer *t, struct handle *h, C
     }
     if (t->silent)
         failure_set(t->err, DFC_TIMED_OUT, E_TIMEOUT, "%s %s: silent for %u ms", t->x->method, url,
-                    idle_timeout_ms(t));
+                    t->idle_ms);
     else
         failure_set(t->err, DFC_UNREACHABLE, E_NET, "%s %s: %s", t->x->method, url, why);
     return EXCHANGE_BROKEN;
@@ -279,6 +282,7 @@ enum exchange_end exchange_run(struct dfc_client *c, struct handle *h, const str
         .reply = reply,
         .err = err != NULL ? err : &own,
         .moved_ms = clock_ms(),
+        .idle_ms = idle_timeout_ms(c, x),
     };
     exchange_reply_done(reply);
     set_options(h, &t);

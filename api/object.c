@@ -93,13 +93,9 @@ int dfc_object_url(struct dfc_client *c, const char *bucket, const char *object,
     return call_small(c, &what, &path, document, err);
 }
 
-int dfc_delete(struct dfc_client *c, const char *bucket, const char *object, struct dfc_error *err)
-{
-    return dfc_delete_match(c, bucket, object, NULL, err);
-}
-
-int dfc_delete_match(struct dfc_client *c, const char *bucket, const char *object,
-                     const char *if_match, struct dfc_error *err)
+/* *doubtful: a try of it broke off, and may have been done. */
+static int delete_call(struct dfc_client *c, const char *bucket, const char *object,
+                       const char *if_match, bool *doubtful, struct dfc_error *err)
 {
     _cleanup_(call_done)
     struct call call = {.method = "DELETE", .twice_is_harmless = true};
@@ -108,7 +104,23 @@ int dfc_delete_match(struct dfc_client *c, const char *bucket, const char *objec
         rc = call_header(&call, err, "If-Match", if_match);
     if (rc == DFC_OK)
         rc = call_run(c, &call, err);
-    return rc == DFC_NOT_FOUND && call.doubtful ? DFC_OK : rc;
+    *doubtful = call.doubtful;
+    return rc;
+}
+
+int dfc_delete(struct dfc_client *c, const char *bucket, const char *object, struct dfc_error *err)
+{
+    bool doubtful;
+    const int rc = delete_call(c, bucket, object, NULL, &doubtful, err);
+    return rc == DFC_NOT_FOUND && doubtful ? DFC_OK : rc;
+}
+
+int dfc_delete_match(struct dfc_client *c, const char *bucket, const char *object,
+                     const char *if_match, struct dfc_error *err)
+{
+    bool doubtful;
+    return if_match != NULL ? delete_call(c, bucket, object, if_match, &doubtful, err)
+                            : dfc_delete(c, bucket, object, err);
 }
 
 /* Not repeated after a doubtful end: had the first one been done, the second would find nothing. */

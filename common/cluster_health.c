@@ -127,7 +127,8 @@ static void judge_lag(struct verdict *v, json_t *node)
     const char *id = text_at(node, "id");
     if (strcmp(text_at(node, "state"), "active") == 0 && text_at(node, "lag")[0] != '\0')
         say(v, YELLOW, id,
-            xprintf("the copies on '%s' must be compared (%s): see 'dfcctl job ls --kind repair'",
+            xprintf("the copies on '%s' must be compared (%s): a repair begins by itself when the "
+                    "map has been unchanged for repair_delay; see 'dfcctl job ls --kind repair'",
                     id, text_at(node, "lag")));
 }
 

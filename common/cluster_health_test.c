@@ -193,7 +193,7 @@ static void copies_soften_what_is_missing(void **unused)
         PRIMARY
         ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, \"lag\": "
         "\"restarted\"}",
-        NULL, "yellow", 1, "must be compared (restarted)");
+        NULL, "yellow", 1, "must be compared (restarted): a repair begins by itself");
 }
 
 static void what_the_cluster_says_counts(void **state)

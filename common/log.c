@@ -18,6 +18,7 @@ static atomic_int log_threshold = LOG_INFO;
 static atomic_int log_shape = LOG_TEXT;
 static pthread_mutex_t log_node_lock = PTHREAD_MUTEX_INITIALIZER;
 static char log_node[64]; /* under log_node_lock */
+static _Atomic(void (*)(const char *line, size_t len)) log_copy;
 static _Thread_local const char *log_request;
 
 void log_set_level(enum log_level level)
@@ -59,6 +60,11 @@ static void log_get_node(char out[static sizeof log_node])
     pthread_mutex_lock(&log_node_lock);
     memcpy(out, log_node, sizeof log_node);
     pthread_mutex_unlock(&log_node_lock);
+}
+
+void log_set_copy(void (*fn)(const char *line, size_t len))
+{
+    atomic_store_explicit(&log_copy, fn, memory_order_relaxed);
 }
 
 void log_set_request(const char *request_id)
@@ -211,5 +217,8 @@ void log_write(enum log_level level, const char *event, const struct log_field *
     else
         put_text(&line, level, node, event, fields);
     write_line(&line);
+    void (*copy)(const char *, size_t) = atomic_load_explicit(&log_copy, memory_order_relaxed);
+    if (copy != NULL)
+        copy(line.data, line.len);
     errno = saved_errno;
 }

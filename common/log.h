@@ -14,6 +14,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/error.h"
@@ -59,6 +60,8 @@ void log_set_node(const char *name);         /* "t1"; copied */
 /* Lines are appended to this file, in place of stderr, from now on; again with the same path: the
  * file is opened anew, since it was renamed.  After an error they go where they went. */
 int log_set_file(const char *path, struct error *err);
+/* fn() gets each line, too, with its newline: in any thread.  Once, before there are others. */
+void log_set_copy(void (*fn)(const char *line, size_t len));
 /* The request id that this thread's lines carry, or NULL for none; not copied. */
 void log_set_request(const char *request_id);
 int log_level_from_name(const char *name, enum log_level *level); /* 0 or E_INVALID */

@@ -127,6 +127,18 @@ void metric_zero(enum metric_id id)
     pthread_mutex_unlock(&metrics_lock);
 }
 
+void metric_forget(enum metric_id id)
+{
+    assert(metric_rows[id].type == METRIC_GAUGE);
+    pthread_mutex_lock(&metrics_lock);
+    for (struct metric *m; (m = metrics_heads[id]) != NULL;) {
+        metrics_heads[id] = m->next;
+        free(m->labels);
+        free(m);
+    }
+    pthread_mutex_unlock(&metrics_lock);
+}
+
 static uint64_t bound_at(const struct metric_scale *scale, unsigned i)
 {
     return 1ull << (scale->first + scale->step * i);
@@ -164,6 +176,18 @@ void metric_observe(metric_t *m, uint64_t value)
 uint64_t metric_value(const metric_t *m)
 {
     return atomic_load_explicit(&m->value, memory_order_relaxed);
+}
+
+uint64_t metric_sum(enum metric_id id, const char *labels_part)
+{
+    uint64_t sum = 0;
+    pthread_mutex_lock(&metrics_lock);
+    for (const struct metric *m = metrics_heads[id]; m != NULL; m = m->next) {
+        if (strstr(m->labels, labels_part) != NULL)
+            sum += metric_value(m);
+    }
+    pthread_mutex_unlock(&metrics_lock);
+    return sum;
 }
 
 /* --- readings --------------------------------------------------------------------------------- */

@@ -49,7 +49,9 @@ void metric_gauge_add(metric_t *m, int64_t delta);
 void metric_observe_us(metric_t *m, uint64_t us);
 void metric_observe(metric_t *m, uint64_t value); /* of SIZES and DEPTHS */
 void metric_zero(enum metric_id id);              /* a gauge, with all label sets that it has had */
-uint64_t metric_value(const metric_t *m);         /* counter or gauge; for tests */
+/* Drops all label sets of a gauge, of whose handles none is kept: the caller sees to that. */
+void metric_forget(enum metric_id id);
+uint64_t metric_value(const metric_t *m); /* counter or gauge; for tests */
 
 /* What a histogram has counted so far: the difference of two readings is what came between them. */
 enum { METRIC_BUCKETS_MAX = 22 };
@@ -63,5 +65,7 @@ void metric_read(const metric_t *m, struct metric_reading *out);
  */
 uint64_t metric_quantile(const metric_t *m, const struct metric_reading *from,
                          const struct metric_reading *to, double part);
+/* The sum over all label sets that have this text in them; "" for all. */
+uint64_t metric_sum(enum metric_id id, const char *labels_part);
 void metrics_text(struct buf *out);     /* the whole exposition */
 void metrics_markdown(struct buf *out); /* table for docs/ */

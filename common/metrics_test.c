@@ -45,6 +45,28 @@ static void label_sets_are_told_apart(void **state)
                  true);
 }
 
+static void sums_are_over_label_sets(void **state)
+{
+    (void)state;
+    metric_add(metric_get(M_cold_fetch_total, "outcome=\"stored\""), 3);
+    metric_add(metric_get(M_cold_fetch_total, "outcome=\"failed\""), 4);
+    assert_int_equal(metric_sum(M_cold_fetch_total, ""), 7);
+    assert_int_equal(metric_sum(M_cold_fetch_total, "\"failed\""), 4);
+    assert_int_equal(metric_sum(M_cold_fetch_total, "\"other\""), 0);
+}
+
+static void a_gauge_forgets_its_label_sets(void **state)
+{
+    (void)state;
+    metric_set(metric_get(M_bucket_bytes, "bucket=\"a\""), 7);
+    assert_shown("dfc_bucket_bytes{bucket=\"a\"} 7\n", true);
+    metric_forget(M_bucket_bytes);
+    assert_shown("dfc_bucket_bytes{bucket=", false);
+    metric_set(metric_get(M_bucket_bytes, "bucket=\"b\""), 8);
+    assert_shown("dfc_bucket_bytes{bucket=\"b\"} 8\n", true);
+    metric_forget(M_bucket_bytes);
+}
+
 static void gauges_go_both_ways(void **state)
 {
     (void)state;
@@ -247,6 +269,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_count),
         cmocka_unit_test(label_sets_are_told_apart),
+        cmocka_unit_test(sums_are_over_label_sets),
+        cmocka_unit_test(a_gauge_forgets_its_label_sets),
         cmocka_unit_test(gauges_go_both_ways),
         cmocka_unit_test(nothing_counted_is_described_but_not_shown),
         cmocka_unit_test(histograms_put_each_duration_at_its_bound),

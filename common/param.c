@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "common/cleanup.h"
+#include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/parse.h"
 #include "common/pages/roff.h"
@@ -96,8 +97,7 @@ static int out_of_bounds(const struct param_row *row, const char *text, bool abo
 static int value_check(const struct param_row *row, const struct param_value *v, const char *text,
                        struct error *err)
 {
-    uint64_t min = 0;
-    uint64_t max = 0;
+    uint64_t min = 0, max = 0;
     if (row->type == PARAM_text || row->type == PARAM_boolean)
         return 0;
     int rc = bound_parse(row, row->min_text, 0, &min, err);
@@ -140,7 +140,13 @@ static struct param_value value_load(const struct param_row *row, const void *va
 static int value_take(const struct param_row *row, const char *text, struct param_value *v,
                       struct error *err)
 {
+    struct param_value less;
+    size_t digits = strspn(text, "0123456789");
     int rc = value_parse(row->type, text, v, err);
+    /* It would parse if its number were smaller. */
+    if (rc != 0 && digits > 0 && row->max_text[0] != '\0' &&
+        value_parse(row->type, text + digits - 1, &less, NULL) == 0)
+        return out_of_bounds(row, text, true, err);
     return rc == 0 ? value_check(row, v, text, err) : rc;
 }
 
@@ -258,8 +264,7 @@ static int params_from_file(const struct param_row *rows, void *values, const ch
 {
     json_error_t why;
     errno = 0;
-    _cleanup_(json_decrefp)
-    json_t *obj = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+    _cleanup_json_ json_t *obj = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
     if (obj == NULL && json_error_code(&why) == json_error_cannot_open_file)
         return error_errno(err, errno, "open '%s'", path);
     if (obj == NULL)
@@ -288,8 +293,7 @@ static void option_done(struct option *o)
     free(o->name);
 }
 
-/* Whether the next word is the option's value.  A boolean needs none, and another option is none.
- */
+/* Is the next word the option's value?  A boolean needs none, and another option is none. */
 static bool takes_next(const struct param_row *rows, const char *name, const char *next)
 {
     const struct param_row *row = param_find(rows, name);
@@ -406,6 +410,37 @@ int params_load(const struct param_row *rows, void *values, int argc, char **arg
     if (rc == 0)
         rc = options_each(rows, values, argc, argv, option_set, err);
     return rc;
+}
+
+static void mark_source(const struct param_row *rows, enum param_source *sources, const char *name,
+                        enum param_source source)
+{
+    const struct param_row *row = param_find(rows, name);
+    if (row != NULL && sources[row - rows] < source)
+        sources[row - rows] = source;
+}
+
+static int mark_option(const struct param_row *rows, void *sources, const struct option *o,
+                       struct error *err)
+{
+    (void)err;
+    mark_source(rows, sources, o->name, PARAM_FROM_COMMAND_LINE);
+    if (strcmp(o->name, "config") != 0 || o->value == NULL)
+        return 0;
+    _cleanup_json_ json_t *obj = json_load_file(o->value, JSON_REJECT_DUPLICATES, NULL);
+    const char *name;
+    json_t *value;
+    json_object_foreach(obj, name, value) mark_source(rows, sources, name, PARAM_FROM_FILE);
+    return 0;
+}
+
+void params_sources(const struct param_row *rows, int argc, char **argv, enum param_source *sources)
+{
+    for (const struct param_row *row = rows; row->name != NULL; row++) {
+        _cleanup_free_ char *name = env_name(row->name);
+        sources[row - rows] = getenv(name) != NULL ? PARAM_FROM_ENVIRONMENT : PARAM_FROM_DEFAULT;
+    }
+    (void)options_each(rows, sources, argc, argv, mark_option, NULL);
 }
 
 void params_free(const struct param_row *rows, void *values)

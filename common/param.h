@@ -39,6 +39,16 @@ struct param_row {
     const char *help;
 };
 
+/* Where a value is from, the later winning.  CLUSTER and RUN are the daemon's to say. */
+enum param_source {
+    PARAM_FROM_DEFAULT,
+    PARAM_FROM_CLUSTER, /* a setting of the cluster */
+    PARAM_FROM_FILE,
+    PARAM_FROM_ENVIRONMENT,
+    PARAM_FROM_COMMAND_LINE,
+    PARAM_FROM_RUN, /* changed while the daemon runs */
+};
+
 /* Field types, for building the struct out of the same .def rows. */
 typedef uint64_t param_size_t;
 typedef uint64_t param_duration_t;
@@ -56,6 +66,10 @@ int params_from_env(const struct param_row *rows, void *values, struct error *er
  * defaults; anything else is E_INVALID. */
 int params_load(const struct param_row *rows, void *values, int argc, char **argv, _Bool *help,
                 struct error *err);
+/* Which of those four each row's value is from, in the order of the rows.  What params_load() would
+ * refuse is passed over. */
+void params_sources(const struct param_row *rows, int argc, char **argv,
+                    enum param_source *sources);
 int params_set(const struct param_row *rows, void *values, const char *name, const char *text,
                const char *source, struct error *err);
 void params_free(const struct param_row *rows, void *values); /* the texts */

@@ -110,7 +110,11 @@ static void errors_name_source_parameter_and_bounds(void **state)
          "file: parameter 'threads': '65' is out of bounds: at least 1, at most 64"},
         {"threads", "-1", "file: parameter 'threads': '-1' is not a whole number, 0 or more"},
         {"threads", "18446744073709551616",
-         "file: parameter 'threads': '18446744073709551616' is too large"},
+         "file: parameter 'threads': '18446744073709551616' is out of bounds: at least 1, at most "
+         "64"},
+        {"http_memory", "99999999999999999999GiB",
+         "file: parameter 'http_memory': '99999999999999999999GiB' is out of bounds: at least "
+         "4KiB, at most 64MiB"},
         {"verify", "maybe", "file: parameter 'verify': 'maybe' is neither true nor false"},
         {"thread", "1", "file: no parameter is called 'thread'; did you mean 'threads'?"},
     };

@@ -7,13 +7,16 @@ import {errorBox, healthBadge} from "./parts.js";
 import * as session from "./session.js";
 import * as theme from "./theme.js";
 import * as buckets from "./views/buckets.js";
+import * as events from "./views/events.js";
 import * as jobs from "./views/jobs.js";
 import * as login from "./views/login.js";
 import * as nodes from "./views/nodes.js";
 import * as object from "./views/object.js";
 import * as objects from "./views/objects.js";
 import * as overview from "./views/overview.js";
+import * as settings from "./views/settings.js";
 import * as sort from "./views/sort.js";
+import * as users from "./views/users.js";
 
 const POLL_MS = 2000;
 const VIEWS = {
@@ -24,6 +27,9 @@ const VIEWS = {
   object: {title: "Object", one: object.show, below: "buckets"},
   jobs: {title: "Jobs", show: jobs.show, one: jobs.showOne},
   sort: {title: "Sort", show: sort.show},
+  events: {title: "Events", show: events.show},
+  users: {title: "Users", show: users.show, one: users.showOne},
+  settings: {title: "Settings", show: settings.show},
   login: {title: "Log in", show: login.show, hidden: true},
 };
 

@@ -2,8 +2,9 @@
 
 import {el, noteError} from "./dom.js";
 
-// fields: [{name, label, type, value, hint, options, required}].  act(values) may throw: the dialog
-// then shows the error and stays.  Nothing is sent before the button is pressed.  A page that is left
+// fields: [{name, label, type, value, hint, options, required, trim}].  trim takes blanks off both ends:
+// never those of a password, a prefix or an object's name.  act(values) may throw: the dialog then
+// shows the error and stays.  Nothing is sent before the button is pressed.  A page that is left
 // takes its dialog along.
 export function ask({title, text, fields = [], action, danger = false, confirm, act}) {
   const inputs = new Map();
@@ -34,8 +35,8 @@ export function ask({title, text, fields = [], action, danger = false, confirm, 
   async function submit(event) {
     event.preventDefault();
     const values = {};
-    for (const [name, input] of inputs)
-      values[name] = input.type === "checkbox" ? input.checked : input.value.trim();
+    for (const [f, input] of inputs)
+      values[f.name] = input.type === "checkbox" ? input.checked : f.trim ? input.value.trim() : input.value;
     go.disabled = true;
     error.textContent = "";
     try {
@@ -68,7 +69,7 @@ function row(f, inputs) {
       value: f.type === "checkbox" ? undefined : f.value ?? "", checked: f.type === "checkbox" && f.value});
   }
   if (f.hint) input.setAttribute("aria-describedby", `${id}-hint`);
-  inputs.set(f.name, input);
+  inputs.set(f, input);
   const hint = f.hint && el("small", {id: `${id}-hint`}, f.hint);
   return f.type === "checkbox"
     ? el("div", {class: "field check"}, el("label", {for: id}, input, " ", f.label), hint)

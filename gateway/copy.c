@@ -22,6 +22,7 @@
 #include "gateway/uploads/upload_call.h"
 #include "gateway/uploads/uploads.h"
 #include "net/client/client.h"
+#include "plog/type.h"
 #include "s3/copy_reply.h"
 #include "s3/copy_source.h"
 #include "s3/uploads/sum_kind.h"
@@ -236,6 +237,13 @@ static void refuse_source(struct copy *c, enum s3_error error, const char *why)
     stop_reading(c, c->why.message);
 }
 
+/* Two heads of one plog: the removal of one would drop the bytes of the other. */
+static bool is_head_of_plog(const struct copy *c)
+{
+    const char *type = target_call_header(c->found, "Content-Type");
+    return c->new_tags == NULL && type != NULL && strcmp(type, PLOG_TYPE) == 0;
+}
+
 /* A range that the source has not, or not all of, and a server that sends another. */
 static bool is_as_asked(const struct copy *c, const struct http_head *head)
 {
@@ -257,6 +265,10 @@ static void read_head(void *arg, const struct http_head *head)
     c->is_tagged = c->new_tags != NULL && strcmp(c->new_tags, tags_head_of(c->found)) == 0;
     if (!is_as_asked(c, head))
         refuse_source(c, S3_INVALID_RANGE, "x-amz-copy-source-range is not within the source");
+    else if (is_head_of_plog(c))
+        refuse_source(c, S3_INVALID_REQUEST,
+                      "The source is a plog, whose bytes are in other objects: copy it with "
+                      "'dfcctl plog cp'");
     else if (c->is_tagged)
         stop_reading(c, "the object has the tags");
     else if (c->new_tags == NULL && head->content_length > SOURCE_MAX)

@@ -93,7 +93,8 @@ int file_pread_full(int fd, void *out, size_t len, uint64_t offset, struct error
     return 0;
 }
 
-int file_checksum(const char *path, enum checksum_type type, struct checksum_value *out,
+int file_checksum(const char *path, enum checksum_type type,
+                  void (*on_piece)(void *ctx, size_t bytes), void *ctx, struct checksum_value *out,
                   struct error *err)
 {
     enum { PIECE = 256 * 1024 };
@@ -107,7 +108,9 @@ int file_checksum(const char *path, enum checksum_type type, struct checksum_val
         n = errnum == 0 ? read(fd, piece, PIECE) : -1;
         if (n > 0)
             checksum_update(sum, piece, (size_t)n);
-        else if (n < 0 && (errnum = errnum != 0 ? errnum : errno) != EINTR)
+        if (n > 0 && on_piece != NULL)
+            on_piece(ctx, (size_t)n);
+        if (n < 0 && (errnum = errnum != 0 ? errnum : errno) != EINTR)
             rc = error_errno(err, errnum, "read '%s'", path);
     }
     if (rc == 0)

@@ -24,8 +24,10 @@ int file_pwrite_all(int fd, const void *data, size_t len, uint64_t offset, struc
 int file_pread_full(int fd, void *out, size_t len, uint64_t offset, struct error *err);
 /* fsync: 0 or an errno.  Fault points: disk.sync, and `point`, at which a test leaves it out. */
 int file_sync(int fd, const char *point);
-/* Of all bytes of the file. */
-int file_checksum(const char *path, enum checksum_type type, struct checksum_value *out,
+/* Of all bytes of the file.  on_piece(), or NULL, is told of each piece that was read, of at most
+ * 256 KiB: a large file takes minutes. */
+int file_checksum(const char *path, enum checksum_type type,
+                  void (*on_piece)(void *ctx, size_t bytes), void *ctx, struct checksum_value *out,
                   struct error *err);
 /* A file of a directory that has no name, for reading and writing; on file systems without such,
  * one whose name is removed at once. */

@@ -185,6 +185,33 @@ static void test_two_remove_the_same_tree(void **state)
     }
 }
 
+struct pieces {
+    size_t count, bytes;
+};
+
+static void count_piece(void *ctx, size_t bytes)
+{
+    struct pieces *p = ctx;
+    p->count++;
+    p->bytes += bytes;
+}
+
+static void test_a_checksum_tells_how_far_it_is(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 20 };
+    _cleanup_free_ char *path = in_root("large");
+    _cleanup_free_ char *bytes = xcalloc(1, BYTES);
+    struct pieces pieces = {0};
+    struct checksum_value got, same;
+    assert_int_equal(file_replace(path, bytes, BYTES, 0600, NULL), 0);
+    assert_int_equal(file_checksum(path, CHECKSUM_XXH3, count_piece, &pieces, &got, NULL), 0);
+    assert_int_equal(pieces.bytes, BYTES);
+    assert_in_range(pieces.count, 4, BYTES);
+    assert_int_equal(file_checksum(path, CHECKSUM_XXH3, NULL, NULL, &same, NULL), 0);
+    assert_true(checksum_equal(&got, &same));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -196,6 +223,7 @@ int main(void)
         TEST(test_positioned_io),
         TEST(test_mkdirs_and_remove_tree),
         TEST(test_two_remove_the_same_tree),
+        TEST(test_a_checksum_tells_how_far_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

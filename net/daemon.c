@@ -13,6 +13,7 @@
 #include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/log.h"
+#include "net/log_tail.h"
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "common/pages/roff.h"
@@ -160,19 +161,29 @@ void daemon_ends(const char *program, const struct error *err)
     forget_first_stderr();
 }
 
+int daemon_log_check(const char *level, const char *format, struct error *err)
+{
+    enum log_level known;
+    if (log_level_from_name(level, &known) != 0)
+        return error_set(err, E_INVALID, "log_level: '%s' is none of debug, info, warn, error, off",
+                         level);
+    if (strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
+        return error_set(err, E_INVALID, "--log-format: '%.32s' is neither text nor json", format);
+    return 0;
+}
+
 static int begin_log(const struct daemon_config *config, struct error *err)
 {
-    enum log_level level;
-    if (log_level_from_name(config->log_level, &level) != 0)
-        return error_set(err, E_INVALID, "log_level: '%s' is none of debug, info, warn, error, off",
-                         config->log_level);
+    enum log_level level = LOG_INFO;
     bool json = strcmp(config->log_format, "json") == 0;
-    if (!json && strcmp(config->log_format, "text") != 0)
-        return error_set(err, E_INVALID, "--log-format: '%.32s' is neither text nor json",
-                         config->log_format);
-    int code = config->log_file[0] != '\0' ? begin_log_file(config->log_file, err) : 0;
+    int code = daemon_log_check(config->log_level, config->log_format, err);
+    if (code == 0 && config->log_file[0] != '\0')
+        code = begin_log_file(config->log_file, err);
     if (code != 0)
         return code;
+    log_level_from_name(config->log_level, &level);
+    log_tail_keep(config->log_memory);
+    log_set_copy(log_tail_add);
     log_set_level(level);
     log_set_format(json ? LOG_JSON : LOG_TEXT);
     log_set_node(config->id);

@@ -51,6 +51,7 @@ struct daemon_config {
     const char *log_level;
     const char *log_format;
     const char *log_file;  /* "": standard error */
+    size_t log_memory;     /* bytes of its last lines that are kept */
     uint64_t files_wanted; /* by connections, on all listeners; a limit below is warned of */
     const char *faults;
 };
@@ -61,6 +62,8 @@ struct daemon_config {
  * SIGHUP, SIGUSR1 and SIGUSR2, which wait for daemon_serve() (daemon_reload.h).  In the
  * main thread, before any other is made. */
 int daemon_begin(const struct daemon_config *config, int *signals_fd, struct error *err);
+/* What it refuses of the log's parameters. */
+int daemon_log_check(const char *level, const char *format, struct error *err);
 /* The daemon ends by this error: into the log.  If that is a file, and daemon_write_ready() was not
  * reached, also to the standard error of the start, where a person or systemd looks. */
 void daemon_ends(const char *program, const struct error *err);

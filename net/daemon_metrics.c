@@ -58,10 +58,15 @@ static void count_descriptors(void)
     metric_set(metric_get(M_process_open_fds, NULL), count);
 }
 
-void daemon_metrics_text(struct buf *out)
+void daemon_metrics_measure(void)
 {
     measure_cpu();
     measure_memory();
+}
+
+void daemon_metrics_text(struct buf *out)
+{
+    daemon_metrics_measure();
     count_descriptors();
     metrics_text(out);
 }

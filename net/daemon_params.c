@@ -5,6 +5,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "net/daemon_sources.h"
 
 json_t *daemon_params_json(const struct daemon_params *p)
 {
@@ -13,6 +14,7 @@ json_t *daemon_params_json(const struct daemon_params *p)
     json_t *one;
     json_array_foreach(list, i, one)
     {
+        json_object_set_new(one, "source", json_string(daemon_sources_name(p->sources, i)));
         if (strcmp(json_string_value(json_object_get(one, "name")), "log_level") != 0)
             continue;
         json_object_set_new(one, "value", json_string(log_level_now()));
@@ -49,7 +51,7 @@ void daemon_params_hide(json_t *doc)
     json_object_foreach(doc, name, one) hide(name, one);
 }
 
-static int set_log_level(const char *text, struct error *err)
+static int set_log_level(const struct daemon_params *p, const char *text, struct error *err)
 {
     enum log_level level;
     if (log_level_from_name(text, &level) != 0)
@@ -57,6 +59,7 @@ static int set_log_level(const char *text, struct error *err)
                          "parameter 'log_level': '%.64s' is none of debug, info, warn, error, off",
                          text);
     log_set_level(level);
+    daemon_sources_set_elsewhere(p->sources, "log_level");
     return 0;
 }
 
@@ -89,9 +92,8 @@ int daemon_params_act(const struct daemon_params *p, const char *body, size_t le
         return error_set(err, E_INVALID, "field 'action': '%.64s' is not setparam", action);
     if ((r = value_text(json_object_get(doc, "value"), &text, err)) != 0)
         return r;
-    r = strcmp(name, "log_level") == 0
-            ? set_log_level(text, err)
-            : params_set_live(p->rows, p->values, p->live, name, text, err);
+    r = strcmp(name, "log_level") == 0 ? set_log_level(p, text, err)
+                                       : daemon_sources_set(p->sources, name, text, err);
     if (r == 0)
         log_info("parameter changed until the end of this run", lstr("name", name),
                  lstr("value", text));

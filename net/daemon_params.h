@@ -8,13 +8,16 @@
 #include "common/param.h"
 #include "net/http/server.h"
 
+struct daemon_sources;
+
 struct daemon_params {
     const struct param_row *rows;
     void *values;
     const char *const *live;
+    struct daemon_sources *sources; /* of the same rows and values */
 };
 
-/* {"params": params_describe()}: of GET /v1/daemon?what=params. */
+/* {"params": params_describe(), each with its "source"}: of GET /v1/daemon?what=params. */
 json_t *daemon_params_json(const struct daemon_params *p);
 /* Of {"params": …} and of params_json(), in place: where files with keys and passwords are is no
  * business of every client. */

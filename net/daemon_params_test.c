@@ -8,6 +8,7 @@
 
 #include "common/jsonx.h"
 #include "common/log.h"
+#include "net/daemon_sources.h"
 
 struct values {
     uint64_t size;
@@ -27,9 +28,12 @@ static const char *const live[] = {"size", "flag", NULL};
 
 static int act(struct values *v, const char *body, struct error *err)
 {
-    const struct daemon_params p = {.rows = rows, .values = v, .live = live};
+    struct daemon_sources *sources = daemon_sources_new(rows, v, live);
+    const struct daemon_params p = {.rows = rows, .values = v, .live = live, .sources = sources};
     *err = ERROR_INIT;
-    return daemon_params_act(&p, body, strlen(body), err);
+    int code = daemon_params_act(&p, body, strlen(body), err);
+    daemon_sources_free(sources);
+    return code;
 }
 
 static void live_ones_change_within_their_bounds(void **unused)
@@ -78,7 +82,8 @@ static void the_log_level_is_one_of_them(void **unused)
     struct values v = {0};
     struct error err;
     assert_int_equal(params_defaults(rows, &v, NULL), 0);
-    const struct daemon_params p = {.rows = rows, .values = &v, .live = live};
+    struct daemon_sources *sources = daemon_sources_new(rows, &v, live);
+    const struct daemon_params p = {.rows = rows, .values = &v, .live = live, .sources = sources};
     assert_int_equal(
         act(&v, "{\"action\": \"setparam\", \"name\": \"log_level\", \"value\": \"warn\"}", &err),
         0);
@@ -98,7 +103,9 @@ static void the_log_level_is_one_of_them(void **unused)
     json_t *level = json_array_get(list, 3);
     assert_string_equal(json_string_value(json_object_get(level, "value")), "warn");
     assert_true(json_is_true(json_object_get(level, "live")));
+    assert_string_equal(json_string_value(json_object_get(size, "source")), "default");
     log_set_level(LOG_INFO);
+    daemon_sources_free(sources);
     params_free(rows, &v);
 }
 

@@ -13,15 +13,21 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "net/auth/auth.h"
+#include "net/daemon_sources.h"
+#include "net/notify.h"
 #include "net/tls/tls.h"
 
-/* The parameters as the sources have them now; NULL after a line in the log. */
-static void *load(const struct daemon_reload *r)
+/* The parameters as the sources have them now; NULL after a line in the log.  check: also where the
+ * start would refuse them. */
+static void *load(const struct daemon_reload *r, bool check)
 {
     struct error err = ERROR_INIT;
     bool help;
     void *values = xcalloc(1, r->size);
-    if (params_load(r->rows, values, r->argc, r->argv, &help, &err) == 0)
+    int code = params_load(r->rows, values, r->argc, r->argv, &help, &err);
+    if (code == 0 && check && r->check != NULL)
+        code = r->check(values, &err);
+    if (code == 0)
         return values;
     log_error("configuration not taken", lerr(&err));
     params_free(r->rows, values);
@@ -66,12 +72,12 @@ static void told(void *ctx, const struct param_row *row, bool taken)
 
 static void reload_params(const struct daemon_reload *r, void **last)
 {
-    void *now = load(r);
+    void *now = load(r, true);
     if (now == NULL)
         return;
     struct taking t = {.reload = r, .now = now};
     if (*last != NULL)
-        params_take(r->rows, r->values, *last, now, r->live, told, &t);
+        daemon_sources_take(r->sources, *last, now, told, &t);
     unload(r, *last);
     *last = now;
 }
@@ -89,6 +95,7 @@ static void reload_key(const struct daemon_reload *r)
 static void reload(const struct daemon_reload *r, void **last)
 {
     struct error err = ERROR_INIT;
+    notify_reloading(r->notify);
     if (r->log_file[0] != '\0' && log_set_file(r->log_file, &err) != 0)
         log_error("log not opened anew", lerr(&err));
     log_info("reloading");
@@ -98,6 +105,7 @@ static void reload(const struct daemon_reload *r, void **last)
     if (r->hup != NULL)
         r->hup(r->ctx);
     reload_params(r, last);
+    notify_reloaded(r->notify);
 }
 
 static int other_signals(void)
@@ -122,39 +130,64 @@ static void take_signal(int fd, const struct daemon_reload *r, void **last)
                  lu64("from", info.ssi_pid));
 }
 
-/* Until something can be read; meanwhile the files of the certificate are looked at. */
-static void await(struct pollfd *fds, nfds_t count, const struct daemon_reload *r)
+/* What is waited for. */
+enum { FD_SIGNALS, FD_OTHER_SIGNALS, FD_OTHER, FD_NOTIFY, FDS };
+
+static int wait_ms(uint64_t until_ms)
 {
-    uint64_t look_ms = r->tls != NULL ? clock_ms() + r->tls_reload_ms : UINT64_MAX;
+    uint64_t now_ms = clock_ms();
+    if (until_ms == UINT64_MAX)
+        return -1;
+    return until_ms > now_ms ? (int)(until_ms - now_ms) : 0;
+}
+
+/* At the files of the certificate, when it is time; whatever else comes meanwhile. */
+static void look(const struct daemon_reload *r, uint64_t *look_ms)
+{
+    if (*look_ms > clock_ms())
+        return;
+    tls_renew(r->tls, false);
+    *look_ms = clock_ms() + r->tls_reload_ms;
+}
+
+/* Until something can be read; meanwhile the files of the certificate are looked at, and a manager
+ * that could not be reached is tried again. */
+static void await(struct pollfd fds[static FDS], const struct daemon_reload *r, uint64_t *look_ms)
+{
     for (;;) {
-        uint64_t now_ms = clock_ms();
-        int wait_ms = r->tls == NULL ? -1 : look_ms > now_ms ? (int)(look_ms - now_ms) : 0;
-        int n = poll(fds, count, wait_ms);
+        uint64_t retry_ms = notify_retry_ms(r->notify);
+        fds[FD_NOTIFY].fd = notify_fd(r->notify);
+        int n = poll(fds, FDS, wait_ms(retry_ms < *look_ms ? retry_ms : *look_ms));
         assert(n >= 0 || errno == EINTR);
+        look(r, look_ms);
         if (n > 0)
             return;
-        if (n == 0) {
-            tls_renew(r->tls, false);
-            look_ms = clock_ms() + r->tls_reload_ms;
-        }
+        if (retry_ms <= clock_ms())
+            notify_flush(r->notify);
     }
 }
 
 void daemon_serve(int signals_fd, const struct daemon_reload *r)
 {
     _cleanup_close_ int others = other_signals();
-    void *last = load(r);
-    struct pollfd fds[] = {{.fd = signals_fd, .events = POLLIN},
-                           {.fd = others, .events = POLLIN},
-                           {.fd = r->other_fd, .events = POLLIN}}; /* -1 is passed over */
+    void *last = load(r, false);
+    uint64_t look_ms = r->tls != NULL ? clock_ms() + r->tls_reload_ms : UINT64_MAX;
+    struct pollfd fds[] = {
+        [FD_SIGNALS] = {.fd = signals_fd, .events = POLLIN},
+        [FD_OTHER_SIGNALS] = {.fd = others, .events = POLLIN},
+        [FD_OTHER] = {.fd = r->other_fd, .events = POLLIN}, /* -1 is passed over */
+        [FD_NOTIFY] = {.events = POLLOUT},
+    };
     for (;;) {
-        await(fds, 3, r);
-        if (fds[0].revents != 0)
+        await(fds, r, &look_ms);
+        if (fds[FD_SIGNALS].revents != 0)
             break;
-        if (fds[1].revents != 0)
+        if (fds[FD_OTHER_SIGNALS].revents != 0)
             take_signal(others, r, &last);
-        if (fds[2].revents != 0)
+        if (fds[FD_OTHER].revents != 0)
             r->other(r->ctx);
+        if (fds[FD_NOTIFY].revents != 0)
+            notify_flush(r->notify);
     }
     unload(r, last);
 }

@@ -4,7 +4,8 @@
  *   SIGHUP            the log is opened anew (log_file), the cluster's key is read anew, and the
  *                     configuration file.  Parameters that can change while a daemon runs (and
  *                     log_level) take their new values; a line in the log names the others, which
- *                     need a restart.  What `dfcctl config set` has changed stays, unless the file
+ *                     need a restart.  Nothing is taken of values that the start would refuse.
+ *                     What `dfcctl config set` has changed stays, unless the file
  *                     changes it.
  *                     The certificate and its key are loaded anew; this also happens by itself
  *                     within tls_reload_ms of a change of their files.
@@ -19,20 +20,25 @@
 #include "common/param.h"
 
 struct auth;
+struct daemon_sources;
+struct notify;
 struct tls;
 
 struct daemon_reload {
     const struct param_row *rows;
     void *values; /* in force; of the type that `rows` describe, `size` bytes */
     size_t size;
-    const char *const *live; /* names of those that can change */
-    int argc;                /* of main(): the sources are read as at the start */
+    struct daemon_sources *sources; /* of these rows and values */
+    int argc;                       /* of main(): the sources are read as at the start */
     char **argv;
     struct auth *auth;
     struct tls *tls; /* or NULL */
     uint64_t tls_reload_ms;
-    const char *key_file;   /* or "" */
-    const char *log_file;   /* or "" */
+    const char *key_file;  /* or "" */
+    const char *log_file;  /* or "" */
+    struct notify *notify; /* hears of reloads (net/notify.h); or NULL */
+    /* What the start refuses of such values, beside the bounds of each; or NULL. */
+    int (*check)(const void *values, struct error *err);
     void (*hup)(void *ctx); /* what the daemon itself reads anew at SIGHUP; or NULL */
     int other_fd;           /* -1, or what other() is called for when it can be read */
     void (*other)(void *ctx);

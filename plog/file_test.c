@@ -1,70 +1,12 @@
 /* Files over a store in memory, against a plain array. */
 #include "plog/file.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "common/mem.h"
 #include "plog/merge.h"
-#include "plog/testing/memory_store.h"
+#include "plog/testing/fixture.h"
 
 enum { FILE_MAX = 500, HANDLES = 4 };
-
-struct fixture {
-    struct memory_store memory;
-    struct plog_store st;
-};
-
-static int set_up(void **state)
-{
-    struct fixture *x = xcalloc(1, sizeof *x);
-    rng_seed(&x->memory.rng, 1);
-    x->st = memory_store_of(&x->memory);
-    *state = x;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *x = *state;
-    memory_store_done(&x->memory);
-    free(x);
-    return 0;
-}
-
-static const struct plog_file_how to_read = {.clock_ms = memory_store_clock};
-static const struct plog_file_how to_write = {
-    .write = true, .open = {.create = true, .mode = 0644}, .clock_ms = memory_store_clock};
-
-static struct plog_file *open_file(struct fixture *x, const struct plog_file_how *how)
-{
-    struct plog_file *f;
-    struct error err = ERROR_INIT;
-    if (plog_file_open(&x->st, "a/file", how, &f, &err) != 0)
-        fail_msg("%s", err.message);
-    return f;
-}
-
-static void need_text(struct fixture *x, const char *text)
-{
-    char bytes[FILE_MAX] = {0};
-    size_t got;
-    struct plog_file *f = open_file(x, &to_read);
-    assert_int_equal(plog_file_read(f, bytes, sizeof bytes, 0, &got, NULL), 0);
-    assert_int_equal(got, strlen(text));
-    assert_string_equal(bytes, text);
-    assert_int_equal(plog_file_close(f, NULL), 0);
-}
-
-static void write_text(struct plog_file *f, const char *text, uint64_t offset)
-{
-    assert_int_equal(plog_file_write(f, text, strlen(text), offset, NULL), 0);
-}
 
 static void test_write_and_read(void **state)
 {
@@ -84,7 +26,7 @@ static void test_write_and_read(void **state)
     need_text(x, "hello world");
     struct plog_head head;
     char etag[PLOG_ETAG_MAX], prefix[PLOG_NAME_MAX];
-    assert_int_equal(plog_head_read(&x->st, "a/file", &head, etag, NULL), 0);
+    assert_int_equal(plog_head_read(&x->st, FIXTURE_FILE, &head, etag, NULL), 0);
     assert_true(head.size == 11 && head.merged == 1);
     plog_name(prefix, head.id, "o/");
     assert_int_equal(memory_store_count(&x->memory, prefix), 0);
@@ -156,15 +98,15 @@ static void test_opening(void **state)
     struct fixture *x = *state;
     struct plog_file *f;
     char etag[PLOG_ETAG_MAX];
-    assert_int_equal(plog_file_open(&x->st, "a/file", &to_read, &f, NULL), E_NOT_FOUND);
+    assert_int_equal(plog_file_open(&x->st, FIXTURE_FILE, &to_read, &f, NULL), E_NOT_FOUND);
     struct plog_file_how how = to_write;
     how.open.create = false;
-    assert_int_equal(plog_file_open(&x->st, "a/file", &how, &f, NULL), E_NOT_FOUND);
+    assert_int_equal(plog_file_open(&x->st, FIXTURE_FILE, &how, &f, NULL), E_NOT_FOUND);
     how.open.create = how.open.exclusive = true;
     f = open_file(x, &how);
     write_text(f, "text", 0);
     assert_int_equal(plog_file_close(f, NULL), 0);
-    assert_int_equal(plog_file_open(&x->st, "a/file", &how, &f, NULL), E_EXISTS);
+    assert_int_equal(plog_file_open(&x->st, FIXTURE_FILE, &how, &f, NULL), E_EXISTS);
     f = open_file(x, &to_read);
     assert_int_equal(plog_file_write(f, "a", 1, 0, NULL), E_INVALID);
     assert_int_equal(plog_file_close(f, NULL), 0);
@@ -198,7 +140,7 @@ static void test_truncate_and_unlink(void **state)
     assert_int_equal(memory_store_count(&x->memory, PLOG_ROOT), 0);
     a = open_file(x, &to_write);
     write_text(a, "lost", 0);
-    assert_int_equal(plog_unlink(&x->st, "a/file", NULL), 0);
+    assert_int_equal(plog_unlink(&x->st, FIXTURE_FILE, NULL), 0);
     assert_int_equal(plog_file_sync(a, NULL), E_PRECONDITION);
     b = open_file(x, &to_write);
     write_text(b, "other", 0);
@@ -241,6 +183,27 @@ static void test_truncate_of_an_empty_file(void **state)
     need_text(x, "aaaabbbb");
 }
 
+/* One that knows the plog does not empty another one of its name. */
+static void test_truncate_of_another_file(void **state)
+{
+    struct fixture *x = *state;
+    struct plog_file_how how = to_write;
+    char old[PLOG_ID_CHARS + 1];
+    struct plog_file *f = open_file(x, &to_write);
+    snprintf(old, sizeof old, "%s", plog_file_id(f));
+    write_text(f, "old", 0);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    how.truncate = true;
+    how.open.create = false;
+    how.open.id = old;
+    f = open_file(x, &how); /* a new head, of another id */
+    assert_string_not_equal(plog_file_id(f), old);
+    write_text(f, "new", 0);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    assert_int_equal(plog_file_open(&x->st, FIXTURE_FILE, &how, &f, NULL), E_PRECONDITION);
+    need_text(x, "new");
+}
+
 static int (*memory_remove)(void *, const char *, const char *, struct error *);
 
 static int remove_no_index(void *ctx, const char *name, const char *if_match, struct error *err)
@@ -266,12 +229,32 @@ static void test_container_is_left(void **state)
         if (i == 0)
             assert_int_equal(plog_file_close(open_file(x, &how), NULL), 0);
         else
-            assert_int_equal(plog_unlink(&x->st, "a/file", &err), E_IO);
+            assert_int_equal(plog_unlink(&x->st, FIXTURE_FILE, &err), E_IO);
         x->st.remove = memory_remove;
         assert_int_equal(memory_store_count(&x->memory, PLOG_ROOT), i + 1);
     }
     assert_non_null(strstr(err.message, "the index stays"));
-    assert_non_null(strstr(err.message, "rm -r BUCKET/" PLOG_ROOT));
+    assert_non_null(strstr(err.message, "plog gc BUCKET"));
+}
+
+static int remove_no_head(void *ctx, const char *name, const char *if_match, struct error *err)
+{
+    return strcmp(name, FIXTURE_FILE) != 0 ? memory_remove(ctx, name, if_match, err)
+                                           : error_set(err, E_NOT_FOUND, "it has moved");
+}
+
+/* The head has moved before it was removed: the container is that of its new name. */
+static void test_unlink_of_a_head_that_moves(void **state)
+{
+    struct fixture *x = *state;
+    struct plog_file *f = open_file(x, &to_write);
+    write_text(f, "text", 0);
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    memory_remove = x->st.remove;
+    x->st.remove = remove_no_head;
+    assert_int_equal(plog_unlink(&x->st, FIXTURE_FILE, NULL), 0);
+    x->st.remove = memory_remove;
+    need_text(x, "text");
 }
 
 /* A merged index that could not be read is not stored: the records stay, and the file is read. */
@@ -285,10 +268,10 @@ static void test_index_too_large(void **state)
     write_text(f, "text", 0);
     assert_int_equal(plog_file_close(f, NULL), 0);
     need_text(x, "text");
-    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 0, 0, &result, NULL), E_TOO_LARGE);
+    assert_int_equal(plog_merge(&x->st, FIXTURE_FILE, &watch, 0, 0, &result, NULL), E_TOO_LARGE);
     x->st.whole_max = 0;
     need_text(x, "text");
-    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 0, 0, &result, NULL), 0);
+    assert_int_equal(plog_merge(&x->st, FIXTURE_FILE, &watch, 0, 0, &result, NULL), 0);
     assert_int_equal(result, PLOG_MERGED_NOW);
     need_text(x, "text");
 }
@@ -304,13 +287,13 @@ static void test_recovery(void **state)
     assert_int_equal(plog_file_sync(f, NULL), 0);
     write_text(f, "lost", 0);
     plog_file_drop(f);
-    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 100, 50, &result, NULL), 0);
+    assert_int_equal(plog_merge(&x->st, FIXTURE_FILE, &watch, 100, 50, &result, NULL), 0);
     assert_int_equal(result, PLOG_MERGED_BUSY);
-    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 149, 50, &result, NULL), 0);
+    assert_int_equal(plog_merge(&x->st, FIXTURE_FILE, &watch, 149, 50, &result, NULL), 0);
     assert_int_equal(result, PLOG_MERGED_BUSY);
-    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 150, 50, &result, NULL), 0);
+    assert_int_equal(plog_merge(&x->st, FIXTURE_FILE, &watch, 150, 50, &result, NULL), 0);
     assert_int_equal(result, PLOG_MERGED_NOW);
-    assert_int_equal(plog_merge(&x->st, "a/file", &watch, 150, 50, &result, NULL), 0);
+    assert_int_equal(plog_merge(&x->st, FIXTURE_FILE, &watch, 150, 50, &result, NULL), 0);
     assert_int_equal(result, PLOG_MERGED_NOTHING);
     need_text(x, "synced");
 }
@@ -342,7 +325,7 @@ static void test_damage(void **state)
     f = open_file(x, &to_read);
     assert_int_equal(plog_file_read(f, bytes, sizeof bytes, 0, &got, &err), E_CORRUPT);
     assert_non_null(strstr(err.message, "/s/"));
-    assert_non_null(strstr(err.message, "a/file"));
+    assert_non_null(strstr(err.message, FIXTURE_FILE));
     assert_int_equal(got, 0);
     size_t found[2] = {0, 0};
     assert_int_equal(plog_file_walk(f, false, count_extents, found, NULL), 0);
@@ -393,7 +376,7 @@ static void check_all(struct random_run *r)
     size_t got;
     int tries = 0;
     struct plog_file *f;
-    AGAIN(plog_file_open(&r->x->st, "a/file", &to_read, &f, NULL));
+    AGAIN(plog_file_open(&r->x->st, FIXTURE_FILE, &to_read, &f, NULL));
     AGAIN(plog_file_read(f, bytes, sizeof bytes, 0, &got, NULL));
     assert_int_equal(got, r->size);
     assert_memory_equal(bytes, r->plain, got);
@@ -437,7 +420,7 @@ static void test_random(void **state)
         r.x->memory.fails_one_in = round % 3 == 0 ? 0 : 3 + rng_below(&r.rng, 20);
         struct plog_file **f = &r.files[rng_below(&r.rng, HANDLES)];
         if (*f == NULL)
-            AGAIN(plog_file_open(&r.x->st, "a/file", &how, f, NULL));
+            AGAIN(plog_file_open(&r.x->st, FIXTURE_FILE, &how, f, NULL));
         for (uint64_t i = rng_below(&r.rng, 8); i > 0; i--)
             change(&r, *f);
         if (rng_below(&r.rng, 4) == 0) {
@@ -455,7 +438,7 @@ static void test_random(void **state)
         if (rng_below(&r.rng, 10) == 0) {
             struct plog_watch watch = {.count = 0};
             enum plog_merge_result result;
-            AGAIN(plog_merge(&r.x->st, "a/file", &watch, 0, 0, &result, NULL));
+            AGAIN(plog_merge(&r.x->st, FIXTURE_FILE, &watch, 0, 0, &result, NULL));
             plog_watch_done(&watch);
         }
         check_all(&r);
@@ -465,7 +448,7 @@ static void test_random(void **state)
                 r.files[i] = NULL;
             }
             r.x->memory.fails_one_in = 0;
-            assert_int_equal(plog_unlink(&r.x->st, "a/file", NULL), 0);
+            assert_int_equal(plog_unlink(&r.x->st, FIXTURE_FILE, NULL), 0);
             memory_store_done(&r.x->memory);
             memset(r.plain, 0, sizeof r.plain);
             r.size = 0;
@@ -475,9 +458,35 @@ static void test_random(void **state)
         plog_file_drop(r.files[i]);
 }
 
+/* A reader is of the plog that it has opened, whatever has the name later. */
+static void test_a_read_after_a_replacement(void **state)
+{
+    struct fixture *x = *state;
+    char bytes[FILE_MAX];
+    size_t got;
+    struct plog_file *w = open_file(x, &to_write), *f = open_file(x, &to_read);
+    write_text(w, "old", 0);
+    assert_int_equal(plog_file_sync(w, NULL), 0);
+    struct plog_file_how of_it = to_read;
+    char id[PLOG_ID_CHARS + 1];
+    snprintf(id, sizeof id, "%s", plog_file_id(w));
+    of_it.open.id = id;
+    assert_int_equal(plog_unlink(&x->st, FIXTURE_FILE, NULL), 0);
+    struct plog_file *other = open_file(x, &to_write), *named;
+    write_text(other, "new", 0);
+    assert_int_equal(plog_file_close(other, NULL), 0);
+    plog_file_renew(f);
+    plog_file_renew(w);
+    assert_int_equal(plog_file_read(f, bytes, sizeof bytes, 0, &got, NULL), E_PRECONDITION);
+    assert_int_equal(plog_file_read(w, bytes, sizeof bytes, 0, &got, NULL), E_PRECONDITION);
+    assert_int_equal(plog_file_open(&x->st, FIXTURE_FILE, &of_it, &named, NULL), E_PRECONDITION);
+    plog_file_drop(f);
+    plog_file_drop(w);
+    need_text(x, "new");
+}
+
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_write_and_read),
         TEST(test_phases_are_ordered),
@@ -486,11 +495,14 @@ int main(void)
         TEST(test_truncate_and_unlink),
         TEST(test_truncate_while_others_write),
         TEST(test_truncate_of_an_empty_file),
+        TEST(test_truncate_of_another_file),
         TEST(test_container_is_left),
+        TEST(test_unlink_of_a_head_that_moves),
         TEST(test_index_too_large),
         TEST(test_recovery),
         TEST(test_damage),
         TEST(test_walk),
+        TEST(test_a_read_after_a_replacement),
         TEST(test_random),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

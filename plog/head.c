@@ -11,16 +11,18 @@ static const struct {
     const char *name;
     size_t at;
     uint64_t max;
+    bool may_lack; /* then it is 0, and 0 is not printed */
 } numbers[] = {
-    {"mode", offsetof(struct plog_head, mode), 07777},
-    {"uid", offsetof(struct plog_head, uid), UINT32_MAX},
-    {"gid", offsetof(struct plog_head, gid), UINT32_MAX},
-    {"created_ms", offsetof(struct plog_head, created_ms), INT64_MAX},
-    {"mtime_ms", offsetof(struct plog_head, mtime_ms), INT64_MAX},
-    {"epoch", offsetof(struct plog_head, epoch), UINT32_MAX},
-    {"size", offsetof(struct plog_head, size), PLOG_OFFSET_MAX},
-    {"bytes", offsetof(struct plog_head, bytes), INT64_MAX},
-    {"merged", offsetof(struct plog_head, merged), INT64_MAX},
+    {"mode", offsetof(struct plog_head, mode), 07777, false},
+    {"uid", offsetof(struct plog_head, uid), UINT32_MAX, false},
+    {"gid", offsetof(struct plog_head, gid), UINT32_MAX, false},
+    {"created_ms", offsetof(struct plog_head, created_ms), INT64_MAX, false},
+    {"mtime_ms", offsetof(struct plog_head, mtime_ms), INT64_MAX, false},
+    {"epoch", offsetof(struct plog_head, epoch), UINT32_MAX, false},
+    {"size", offsetof(struct plog_head, size), PLOG_OFFSET_MAX, false},
+    {"bytes", offsetof(struct plog_head, bytes), INT64_MAX, false},
+    {"merged", offsetof(struct plog_head, merged), INT64_MAX, false},
+    {"mark", offsetof(struct plog_head, mark), INT64_MAX, true},
 };
 enum { NUMBERS = sizeof numbers / sizeof numbers[0] };
 
@@ -28,8 +30,9 @@ static int read_numbers(json_t *doc, struct plog_head *h, struct error *err)
 {
     int code = 0;
     for (size_t i = 0; i < NUMBERS && code == 0; i++) {
-        uint64_t value;
-        code = json_need_u64(doc, "head", numbers[i].name, &value, err);
+        uint64_t value = 0;
+        code = (numbers[i].may_lack ? json_get_u64 : json_need_u64)(doc, "head", numbers[i].name,
+                                                                    &value, err);
         if (code == 0 && value > numbers[i].max)
             code = error_set(err, E_INVALID, "head.%s is out of range", numbers[i].name);
         if (code == 0)
@@ -84,7 +87,8 @@ void plog_head_print(const struct plog_head *h, struct buf *out)
     for (size_t i = 0; i < NUMBERS; i++) {
         uint64_t value;
         memcpy(&value, (const char *)h + numbers[i].at, sizeof value);
-        buf_printf(out, ",\"%s\":%llu", numbers[i].name, (unsigned long long)value);
+        if (value > 0 || !numbers[i].may_lack)
+            buf_printf(out, ",\"%s\":%llu", numbers[i].name, (unsigned long long)value);
     }
     buf_puts(out, "}");
 }

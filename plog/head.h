@@ -4,7 +4,8 @@
  *    "mtime_ms": …, "epoch": 7, "size": 1000, "bytes": 1200, "merged": 3, "nonce": "<16 digits>"}
  *
  * epoch, size and bytes (of data, with what was overwritten) are those of the merged index; merged
- * is its number and nonce the rest of its name.  merged 0: there is none yet. */
+ * is its number and nonce the rest of its name.  merged 0: there is none yet.  "mark", where it is:
+ * the plog is being flattened (flatten.h). */
 #pragma once
 
 #include <stddef.h>
@@ -22,6 +23,7 @@ struct plog_head {
     uint64_t created_ms, mtime_ms;
     uint64_t epoch, size, bytes;
     uint64_t merged, nonce;
+    uint64_t mark; /* random; 0: none */
 };
 
 /* E_INVALID: it is no head of a plog.  E_UNSUPPORTED: of a later release. */

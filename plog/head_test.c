@@ -19,7 +19,8 @@ static const struct plog_head sample = {.id = "0123456789abcdef0123456789abcdef"
                                         .size = INT64_MAX,
                                         .bytes = 8,
                                         .merged = 9,
-                                        .nonce = UINT64_MAX - 1};
+                                        .nonce = UINT64_MAX - 1,
+                                        .mark = 10};
 
 static void test_round_trip(void **state)
 {
@@ -30,7 +31,7 @@ static void test_round_trip(void **state)
     assert_int_equal(plog_head_parse(text.data, text.len, &h, NULL), 0);
     plog_head_print(&h, &again);
     assert_string_equal(text.data, again.data);
-    assert_true(h.nonce == sample.nonce && h.size == sample.size);
+    assert_true(h.nonce == sample.nonce && h.size == sample.size && h.mark == sample.mark);
     assert_string_equal(h.id, sample.id);
 }
 
@@ -62,6 +63,8 @@ static void test_refused(void **state)
     assert_int_equal(parse_with("\"id\":\"0", "\"id\":\""), E_INVALID);
     assert_int_equal(parse_with("\"nonce\":\"f", "\"nonce\":\""), E_INVALID);
     assert_int_equal(parse_with("\"merged\":9", "\"other\":9"), E_INVALID);
+    assert_int_equal(parse_with(",\"mark\":10", ",\"mark\":-1"), E_INVALID);
+    assert_int_equal(parse_with(",\"mark\":10", ""), 0);
     assert_int_equal(parse_with("\"mode\":420", "\"mode\":420"), 0);
 }
 

@@ -50,6 +50,8 @@ struct plog_map {
     bool is_ready;   /* what follows is true, and pieces are sorted by their start */
     uint64_t *reach; /* of each piece: the greatest end up to it */
     uint64_t size;
+    uint64_t memory, memory_max; /* memory_max 0: any number */
+    const char *hint;
 };
 
 /* The next item of an array that grows. */
@@ -143,6 +145,34 @@ bool plog_map_has(const struct plog_map *m, const struct plog_segment_name *name
     return is_there;
 }
 
+/* --- memory ----------------------------------------------------------------------------------- */
+
+uint64_t plog_footer_memory(const struct plog_footer *f)
+{
+    return sizeof(struct segment) + f->index_bytes + (uint64_t)f->records * sizeof(struct piece);
+}
+
+uint64_t plog_map_memory(const struct plog_map *m)
+{
+    return m->memory;
+}
+
+void plog_map_limit(struct plog_map *m, uint64_t bytes, const char *hint)
+{
+    m->memory_max = bytes;
+    m->hint = hint;
+}
+
+static int check_memory(const struct plog_map *m, uint64_t more, struct error *err)
+{
+    if (m->memory_max == 0 || m->memory + more <= m->memory_max)
+        return 0;
+    return error_set(err, E_TOO_LARGE,
+                     "the indexes of the plog need more than %llu bytes of memory%s%s",
+                     (unsigned long long)m->memory_max, m->hint != NULL ? ": " : "",
+                     m->hint != NULL ? m->hint : "");
+}
+
 /* --- making it -------------------------------------------------------------------------------- */
 
 static void add_segment(struct plog_map *m, const struct plog_footer *f, const uint8_t *index,
@@ -168,9 +198,12 @@ int plog_map_add(struct plog_map *m, const struct plog_footer *f, const uint8_t 
     const size_t at = find(m, &f->name, &is_there);
     if (is_there)
         return 0;
-    const int code = plog_index_check(f, index, err);
+    int code = check_memory(m, plog_footer_memory(f), err);
+    if (code == 0)
+        code = plog_index_check(f, index, err);
     if (code != 0)
         return code;
+    m->memory += plog_footer_memory(f);
     add_segment(m, f, index, at);
     for (; plog_cursor_next(&c, &p.record, NULL) > 0; p.place.position++) {
         if (p.record.is_cut) {
@@ -327,20 +360,30 @@ static void add_run(struct canvas *c, struct run r)
     c->runs[c->runs_count++] = r;
 }
 
-/* The runs of the piece that touch the range. */
+/* How many runs of a piece that begins before `to` touch the range; *first: number of the first. */
+static uint64_t runs_of(const struct plog_record *r, uint64_t from, uint64_t to, uint64_t *first)
+{
+    *first = 0;
+    if (r->stride == 0)
+        return r->start + r->length > from;
+    if (from >= r->start + r->length)
+        *first = (from - r->start - r->length) / r->stride + 1;
+    const uint64_t begin = (to - r->start - 1) / r->stride + 1; /* so many, of endless ones */
+    const uint64_t end = begin < r->count ? begin : r->count;
+    return end > *first ? end - *first : 0;
+}
+
 static void add_piece(struct canvas *c, const struct piece *p)
 {
     const struct plog_record *r = &p->record;
-    uint64_t i = 0;
-    if (c->from >= r->start + r->length && r->stride > 0)
-        i = (c->from - r->start - r->length) / r->stride + 1;
-    for (; i < r->count && r->start + i * r->stride < c->to; i++) {
+    uint64_t first;
+    const uint64_t count = runs_of(r, c->from, c->to, &first);
+    for (uint64_t i = first; i < first + count; i++) {
         const uint64_t start = r->start + i * r->stride;
-        if (start + r->length > c->from)
-            add_run(c, (struct run){.start = start,
-                                    .end = start + r->length,
-                                    .physical = r->physical + i * r->length,
-                                    .place = p->place});
+        add_run(c, (struct run){.start = start,
+                                .end = start + r->length,
+                                .physical = r->physical + i * r->length,
+                                .place = p->place});
     }
 }
 
@@ -382,6 +425,30 @@ bool plog_map_next(struct plog_map *m, uint64_t from, uint64_t *at)
         is_found = true;
     }
     return is_found;
+}
+
+/* The first run of each piece is not counted: the map has as much memory for the piece. */
+static bool has_too_many(const struct plog_map *m, uint64_t from, uint64_t to)
+{
+    uint64_t further = 0, first;
+    for (size_t i = first_piece(m, from); i < m->pieces_count; i++) {
+        if (m->pieces[i].record.start >= to)
+            break;
+        const uint64_t runs = runs_of(&m->pieces[i].record, from, to, &first);
+        const uint64_t more = runs > 0 ? runs - 1 : 0;
+        if (more > PLOG_RUNS_MAX - further)
+            return true;
+        further += more;
+    }
+    return false;
+}
+
+/* Where the range must end.  A piece has one run at a byte, so a byte is never too much. */
+static uint64_t shorten(const struct plog_map *m, uint64_t from, uint64_t to)
+{
+    while (to - from > 1 && has_too_many(m, from, to))
+        to = from + (to - from) / 2;
+    return to;
 }
 
 static void collect(struct canvas *c)
@@ -481,16 +548,17 @@ static void sweep(struct canvas *c)
     }
 }
 
-void plog_map_paint(struct plog_map *m, uint64_t from, uint64_t to, struct plog_extents *out)
+uint64_t plog_map_paint(struct plog_map *m, uint64_t from, uint64_t to, struct plog_extents *out)
 {
-    struct canvas c = {.map = m, .from = from, .to = to, .out = out};
     *out = (struct plog_extents){.count = 0};
     get_ready(m);
     if (from >= to)
-        return;
+        return to;
+    struct canvas c = {.map = m, .from = from, .to = shorten(m, from, to), .out = out};
     collect(&c);
     c.heap = xcalloc(c.runs_count + 1, sizeof *c.heap);
     sweep(&c);
     free(c.heap);
     free(c.runs);
+    return c.to;
 }

@@ -22,7 +22,7 @@
 #include "common/error.h"
 #include "plog/segment.h"
 
-enum { PLOG_MERGED = 24 };
+enum { PLOG_MERGED = 24, PLOG_RUNS_MAX = 1 << 18 };
 
 struct plog_extent {
     uint64_t start, length; /* logical */
@@ -42,11 +42,19 @@ void plog_map_free(struct plog_map *m);
 DEFINE_CLEANUP(struct plog_map, plog_map_free);
 #define _cleanup_plog_map_ _cleanup_(plog_map_freep)
 
+/* From now on E_TOO_LARGE instead of more than `bytes` of memory; hint: what to do then, or NULL,
+ * and it lives longer.  0 bytes: any number. */
+void plog_map_limit(struct plog_map *m, uint64_t bytes, const char *hint);
+uint64_t plog_map_memory(const struct plog_map *m); /* the sum of its segments */
+/* Of the index, and of a piece for each of its records: many times as much.  Sorting needs up to
+ * three times that for a while. */
+uint64_t plog_footer_memory(const struct plog_footer *f);
 bool plog_map_has(const struct plog_map *m, const struct plog_segment_name *name);
-/* Nothing happens where the map has the segment.  E_CORRUPT: it is no index of this footer. */
+/* Nothing happens where the map has the segment.  E_CORRUPT: it is no index of this footer.
+ * E_TOO_LARGE: the limit. */
 int plog_map_add(struct plog_map *m, const struct plog_footer *f, const uint8_t *index,
                  struct error *err);
-/* Adds what is in a merged index.  E_CORRUPT: some of it may have been added. */
+/* Adds what is in a merged index.  After an error some of it may have been added. */
 int plog_map_parse(struct plog_map *m, const uint8_t *bytes, size_t len, struct error *err);
 void plog_map_print(const struct plog_map *m, struct buf *out); /* a merged index */
 
@@ -59,6 +67,8 @@ uint64_t plog_map_bytes(const struct plog_map *m); /* of data in all segments */
 uint32_t plog_map_epoch(const struct plog_map *m); /* the greatest */
 /* The first byte from `from` on that some write has, be it cut or not; false: there is none. */
 bool plog_map_next(struct plog_map *m, uint64_t from, uint64_t *at);
-/* The extents of [from, to), ascending; what is between them reads as zeros.  Neighbours in one
- * segment are one extent.  Memory grows with the writes in the range: callers keep it small. */
-void plog_map_paint(struct plog_map *m, uint64_t from, uint64_t to, struct plog_extents *out);
+/* The extents of [from, end), ascending; what is between them reads as zeros.  Neighbours in one
+ * segment are one extent.  The end, which is the result, is `to`.  It is less where patterns have
+ * more than PLOG_RUNS_MAX runs in the range, beside one for each record: so memory is bounded, also
+ * by a small index of patterns that has billions of runs. */
+uint64_t plog_map_paint(struct plog_map *m, uint64_t from, uint64_t to, struct plog_extents *out);

@@ -125,7 +125,7 @@ static void check_range(const struct fixture *x, struct plog_map *m, uint64_t fr
     uint8_t seen[FILE_MAX] = {0};
     struct plog_extents e;
     uint64_t last = from;
-    plog_map_paint(m, from, to, &e);
+    assert_true(plog_map_paint(m, from, to, &e) == to);
     for (size_t i = 0; i < e.count; i++) {
         const struct plog_extent *x1 = &e.items[i];
         assert_true(x1->start >= last && x1->length > 0);
@@ -253,6 +253,92 @@ static void test_far_window(void **state)
     free(data);
 }
 
+/* Patterns of few bytes that have more runs than fit: the range is painted in parts. */
+static void test_too_many_runs(void **state)
+{
+    (void)state;
+    enum { SEGMENTS_OF_RUNS = 40, RUNS = 16384 };
+    struct plog_map *m = plog_map_new();
+    uint64_t at = 1, parts = 0, bytes = 0;
+    for (uint64_t w = 0; w < SEGMENTS_OF_RUNS; w++) {
+        struct plog_segment s = {.end = 0};
+        struct plog_segment_name name = {.epoch = 1, .writer = w};
+        for (uint64_t i = 0; i < RUNS; i++)
+            plog_segment_write(&s, "x", 1, w % 2 + 2 * i);
+        plog_segment_seal(&s, &name);
+        assert_int_equal(s.index.records, 1);
+        add(m, &s);
+        plog_segment_done(&s);
+    }
+    for (uint64_t end; at < 2 * RUNS; at = end, parts++) {
+        struct plog_extents e;
+        end = plog_map_paint(m, at, 2 * RUNS, &e);
+        assert_true(end > at && e.count == end - at);
+        bytes += e.count;
+        assert_true((end - at) * SEGMENTS_OF_RUNS / 2 <= PLOG_RUNS_MAX + SEGMENTS_OF_RUNS);
+        assert_int_equal(e.items[0].segment, SEGMENTS_OF_RUNS - 2 + at % 2);
+        plog_extents_done(&e);
+    }
+    assert_int_equal(bytes, 2 * RUNS - 1);
+    assert_true(parts > 1);
+    plog_map_free(m);
+}
+
+/* A range that is rewritten without end: its runs are as many as its records, and it is painted in
+ * one step. */
+static void test_rewritten(void **state)
+{
+    (void)state;
+    enum { LENGTH = 1000, REWRITES = PLOG_RUNS_MAX + 1000 };
+    struct plog_map *m = plog_map_new();
+    struct plog_segment s = {.end = 0};
+    struct plog_segment_name name = {.epoch = 1};
+    struct plog_extents e;
+    char data[LENGTH] = {0};
+    plog_segment_write(&s, data, LENGTH, 0);
+    for (uint64_t i = 0; i < REWRITES; i++)
+        plog_segment_write(&s, "x", 1, 10);
+    plog_segment_seal(&s, &name);
+    assert_int_equal(s.index.records, 1 + REWRITES);
+    add(m, &s);
+    assert_true(plog_map_paint(m, 0, LENGTH, &e) == LENGTH);
+    assert_int_equal(e.count, 3);
+    assert_true(e.items[1].start == 10 && e.items[1].physical == LENGTH + REWRITES - 1);
+    plog_extents_done(&e);
+    plog_segment_done(&s);
+    plog_map_free(m);
+}
+
+/* A limit counts a piece for each record, of which an index needs few bytes. */
+static void test_memory(void **state)
+{
+    (void)state;
+    struct plog_map *m = plog_map_new();
+    struct plog_segment s = {.end = 0};
+    struct plog_segment_name name = {.epoch = 1};
+    struct plog_footer f;
+    struct error err = ERROR_INIT;
+    for (uint64_t i = 0; i < 1000; i++)
+        plog_segment_write(&s, "x", 1, i * i * 3);
+    plog_segment_seal(&s, &name);
+    const uint8_t *bytes = (const uint8_t *)s.bytes.data;
+    assert_int_equal(plog_footer_parse(bytes + s.bytes.len - PLOG_FOOTER, &f, NULL), 0);
+    assert_true(f.records >= 500);
+    assert_true(plog_footer_memory(&f) > f.records * sizeof(struct plog_record) + f.index_bytes);
+    plog_map_limit(m, plog_footer_memory(&f) - 1, "take a larger machine");
+    assert_int_equal(plog_map_add(m, &f, bytes + f.name.bytes, &err), E_TOO_LARGE);
+    assert_non_null(strstr(err.message, "bytes of memory: take a larger machine"));
+    assert_true(plog_map_segments(m) == 0 && plog_map_memory(m) == 0);
+    plog_map_limit(m, plog_footer_memory(&f), NULL);
+    assert_int_equal(plog_map_add(m, &f, bytes + f.name.bytes, NULL), 0);
+    assert_int_equal(plog_map_add(m, &f, bytes + f.name.bytes, NULL), 0); /* the map has it */
+    assert_true(plog_map_memory(m) == plog_footer_memory(&f));
+    f.name.n++;
+    assert_int_equal(plog_map_add(m, &f, bytes + f.name.bytes, NULL), E_TOO_LARGE);
+    plog_segment_done(&s);
+    plog_map_free(m);
+}
+
 static void test_next(void **state)
 {
     (void)state;
@@ -281,7 +367,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random), cmocka_unit_test(test_empty),
         cmocka_unit_test(test_damage), cmocka_unit_test(test_far_window),
-        cmocka_unit_test(test_next),
+        cmocka_unit_test(test_next),   cmocka_unit_test(test_too_many_runs),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_rewritten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

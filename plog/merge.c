@@ -30,6 +30,13 @@ static int list(const struct plog_store *st, const char *id, const char *part,
     return st->list(st->ctx, prefix, NULL, out, err);
 }
 
+static struct plog_map *new_map(const struct plog_store *st)
+{
+    struct plog_map *map = plog_map_new();
+    plog_map_limit(map, st->map_max, st->map_hint);
+    return map;
+}
+
 /* What the head's merged index has.  E_NOT_FOUND: there is a later one now. */
 static int load_merged(const struct plog_store *st, const struct plog_head *head,
                        struct plog_map *map, struct error *err)
@@ -62,14 +69,23 @@ static int load_segments(const struct plog_store *st, const struct plog_names *n
     return lacking.count > 0 ? st->ends(st->ctx, &lacking, map, err) : 0;
 }
 
-/* E_NOT_FOUND: something has changed, look again. */
+/* err says which object was not found.  The head has not changed since, so the object is lost: one
+ * that a client removes is removed after the head. */
+static int lost(const char *object, struct error *err)
+{
+    return error_recode(err, E_CORRUPT, "the plog '%s' has lost an object", object);
+}
+
+/* E_NOT_FOUND: something has changed, look again.  It is lost if the head still has the version
+ * `of`; "": something else. */
 static int look_once(const struct plog_store *st, const char *object, struct plog_look *l,
-                     struct error *err)
+                     char of[static PLOG_ETAG_MAX], struct error *err)
 {
     _cleanup_plog_names_ struct plog_names records = {.count = 0}, segments = {.count = 0};
     char id[PLOG_ID_CHARS + 1];
     memcpy(id, l->head.id, sizeof id);
-    l->map = plog_map_new();
+    l->map = new_map(st);
+    of[0] = '\0';
     int code = list(st, id, "o/", &records, err);
     if (code == 0 && records.count > 0)
         code = list(st, id, "s/", &segments, err);
@@ -77,24 +93,27 @@ static int look_once(const struct plog_store *st, const char *object, struct plo
         code = plog_head_read(st, object, &l->head, l->etag, err);
     if (code == 0 && strcmp(l->head.id, id) != 0)
         return error_set(err, E_NOT_FOUND, "'%s' was replaced", object);
-    if (code == 0)
-        code = load_merged(st, &l->head, l->map, err);
-    if (code == 0)
-        code = load_segments(st, &segments, l->map, err);
+    if (code != 0)
+        return code;
+    memcpy(of, l->etag, PLOG_ETAG_MAX);
     l->records = records.count;
-    return code;
+    code = load_merged(st, &l->head, l->map, err);
+    return code == 0 ? load_segments(st, &segments, l->map, err) : code;
 }
 
 int plog_look(const struct plog_store *st, const char *object, struct plog_look *l,
               struct error *err)
 {
+    char of[PLOG_ETAG_MAX] = "";
     *l = (struct plog_look){.map = NULL};
     int code = 0;
     for (int i = 0; i < TRIES; i++) {
         code = plog_head_read(st, object, &l->head, l->etag, err);
+        if (code == 0 && strcmp(of, l->etag) == 0)
+            code = lost(object, err);
         if (code != 0)
             break;
-        code = look_once(st, object, l, err);
+        code = look_once(st, object, l, of, err);
         if (code != E_NOT_FOUND)
             break;
         plog_map_free(steal(l->map));
@@ -111,6 +130,7 @@ struct record {
     char etag[PLOG_ETAG_MAX];
     uint64_t session;
     bool is_closed, is_gone;
+    bool is_left; /* it was not removed: it has changed */
 };
 struct records {
     size_t count;
@@ -171,6 +191,16 @@ static bool has_closed(const struct records *all, uint64_t session)
     return false;
 }
 
+/* Names ascend: the record of a session that is open comes before its record `.c`. */
+static bool is_left(const struct records *all, uint64_t session)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->items[i].is_left && all->items[i].session == session)
+            return true;
+    }
+    return false;
+}
+
 static bool all_are_over(const struct records *all, struct plog_watch *w, uint64_t now_ms,
                          uint64_t lease_ms)
 {
@@ -194,45 +224,59 @@ struct merge {
     char etag[PLOG_ETAG_MAX];
 };
 
-/* Stores the merged index, then the head. */
-static int put_merged(struct merge *m, const struct plog_map *map, struct plog_head *next,
-                      struct error *err)
+size_t plog_merged_max(const struct plog_store *st)
 {
-    char name[PLOG_NAME_MAX], etag[PLOG_ETAG_MAX];
-    _cleanup_buf_ struct buf index = BUF_INIT, body = BUF_INIT;
-    plog_name_merged(name, next->id, next->merged, next->nonce);
-    plog_map_print(map, &index);
-    if (m->st->whole_max > 0 && index.len > m->st->whole_max) /* no one could read it */
-        return error_set(err, E_TOO_LARGE,
-                         "the merged index of '%s' has %zu bytes, and %zu are the limit: the file "
-                         "stays readable without it; copy it",
-                         m->object, index.len, m->st->whole_max);
-    int code = m->st->put(m->st->ctx, name, index.data, index.len, PLOG_ABSENT, etag, err);
-    code = error_forgive(err, code, E_PRECONDITION); /* our own first try: the name is random */
-    if (code != 0)
-        return code;
+    return st->whole_max > 0 && st->whole_max < PLOG_MERGED_MAX ? st->whole_max : PLOG_MERGED_MAX;
+}
+
+static int put_head(struct merge *m, const struct plog_head *next, struct error *err)
+{
+    char etag[PLOG_ETAG_MAX];
+    _cleanup_buf_ struct buf body = BUF_INIT;
     plog_head_print(next, &body);
-    code = m->st->put(m->st->ctx, m->object, body.data, body.len, m->etag, etag, err);
+    const int code = m->st->put(m->st->ctx, m->object, body.data, body.len, m->etag, etag, err);
     if (code == 0)
         m->head = *next;
     return code;
 }
 
-/* The head covers all segments that were listed.  E_PRECONDITION, E_NOT_FOUND: another merge was
+/* Stores the merged index, then the head.  The index has no condition: its name is random, and a
+ * repeat that finds the name would not show that the first try is durable. */
+static int put_merged(struct merge *m, const struct plog_map *map, struct plog_head *next,
+                      struct error *err)
+{
+    char name[PLOG_NAME_MAX], etag[PLOG_ETAG_MAX];
+    _cleanup_buf_ struct buf index = BUF_INIT;
+    plog_name_merged(name, next->id, next->merged, next->nonce);
+    plog_map_print(map, &index);
+    if (index.len > plog_merged_max(m->st)) /* no one could read it */
+        return error_set(err, E_TOO_LARGE,
+                         "the merged index of '%s' has %zu bytes, and %zu are the limit: the file "
+                         "stays readable without it; copy it",
+                         m->object, index.len, plog_merged_max(m->st));
+    const int code = m->st->put(m->st->ctx, name, index.data, index.len, NULL, etag, err);
+    return code == 0 ? put_head(m, next, err) : code;
+}
+
+/* The head covers all segments that were listed, durably: one that covers them already may be of a
+ * merge that ended in doubt, and is stored again.  E_PRECONDITION, E_NOT_FOUND: another merge was
  * faster, or ours ended in doubt; read the head again. */
 static int cover(struct merge *m, struct error *err)
 {
     _cleanup_plog_names_ struct plog_names segments = {.count = 0};
-    _cleanup_plog_map_ struct plog_map *map = plog_map_new();
+    _cleanup_plog_map_ struct plog_map *map = new_map(m->st);
     int code = list(m->st, m->head.id, "s/", &segments, err);
     if (code == 0)
         code = load_merged(m->st, &m->head, map, err);
     const size_t covered = plog_map_segments(map);
     if (code == 0)
         code = load_segments(m->st, &segments, map, err);
-    if (code != 0 || plog_map_segments(map) == covered)
+    if (code != 0)
         return code;
     struct plog_head next = m->head;
+    next.mark = 0;
+    if (plog_map_segments(map) == covered)
+        return put_head(m, &next, err);
     next.epoch = plog_map_epoch(map);
     next.size = plog_map_size(map);
     next.bytes = plog_map_bytes(map);
@@ -242,16 +286,19 @@ static int cover(struct merge *m, struct error *err)
     return put_merged(m, map, &next, err);
 }
 
-static int remove_records(const struct plog_store *st, const struct records *all, struct error *err)
+/* The records `.c` come last: one says that its session has closed as long as the other record of
+ * the session is left, which a session by token has stored (session.h). */
+static int remove_records(const struct plog_store *st, struct records *all, struct error *err)
 {
     int code = 0;
     for (size_t i = 0; i < all->count && code == 0; i++) {
-        const struct record *r = &all->items[i];
-        if (r->is_gone)
+        struct record *r = &all->items[i];
+        if (r->is_gone || (r->is_closed && is_left(all, r->session)))
             continue;
         code = st->remove(st->ctx, r->name, r->etag, err);
+        r->is_left = code == E_PRECONDITION; /* the session lives */
         code = error_forgive(err, code, E_NOT_FOUND);
-        code = error_forgive(err, code, E_PRECONDITION); /* the session lives */
+        code = error_forgive(err, code, E_PRECONDITION);
     }
     return code;
 }
@@ -305,12 +352,16 @@ int plog_merge(const struct plog_store *st, const char *object, struct plog_watc
 {
     struct merge m = {
         .st = st, .object = object, .watch = watch, .now_ms = now_ms, .lease_ms = lease_ms};
+    char of[PLOG_ETAG_MAX] = ""; /* the head with which something was not found */
     int code = 0;
     for (int i = 0; i < TRIES; i++) {
         code = plog_head_read(st, object, &m.head, m.etag, err);
+        if (code == 0 && strcmp(of, m.etag) == 0)
+            code = lost(object, err);
         if (code != 0)
             return code;
         code = merge_once(&m, result, err);
+        memcpy(of, code == E_NOT_FOUND ? m.etag : "", code == E_NOT_FOUND ? sizeof of : 1);
         if (code != E_PRECONDITION && code != E_NOT_FOUND)
             return code;
     }

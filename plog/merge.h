@@ -21,6 +21,10 @@
 #include "plog/map.h"
 #include "plog/store.h"
 
+enum { PLOG_MERGED_MAX = 1 << 30 }; /* bytes of a merged index that every client reads */
+/* Bytes of a merged index that is stored: this store reads it, and every client does. */
+size_t plog_merged_max(const struct plog_store *st);
+
 struct plog_look {
     struct plog_head head;
     char etag[PLOG_ETAG_MAX]; /* of the head */
@@ -31,7 +35,8 @@ void plog_look_done(struct plog_look *l);
 #define _cleanup_plog_look_ _cleanup_(plog_look_done)
 
 /* What was acknowledged before the call is in the map, or hidden by a later write.   The
- * caller frees *l.  E_NOT_FOUND, E_INVALID, E_CORRUPT. */
+ * caller frees *l.  E_NOT_FOUND: there is no head.  E_INVALID; E_CORRUPT: also if an object of the
+ * plog is lost. */
 int plog_look(const struct plog_store *st, const char *object, struct plog_look *l,
               struct error *err);
 
@@ -53,7 +58,8 @@ enum plog_merge_result {
 };
 
 /* now_ms: of a clock that only runs, also while the machine sleeps.  A session whose record the
- * watch has seen unchanged for lease_ms counts as dead.  E_TOO_LARGE: the store could not read the
+ * watch has seen unchanged for lease_ms counts as dead.  E_NOT_FOUND, E_INVALID, E_CORRUPT as of
+ * plog_look().  E_TOO_LARGE: the store could not read the
  * merged index; the records stay, so nothing is lost. */
 int plog_merge(const struct plog_store *st, const char *object, struct plog_watch *watch,
                uint64_t now_ms, uint64_t lease_ms, enum plog_merge_result *result,

@@ -3,7 +3,8 @@
  *
  * Names are whole names of objects.  An etag names one version of an object: objects of equal bytes
  * may have equal etags, so each version that counts has bytes of its own.  A call that ended in
- * doubt may be repeated below: then a condition may fail because of the caller's own first try. */
+ * doubt may be repeated below: then a condition may fail because of the caller's own first try.
+ * What it has stored is seen then, and may not be durable. */
 #pragma once
 
 #include <stddef.h>
@@ -27,7 +28,9 @@ void plog_names_done(struct plog_names *n);
 
 struct plog_store {
     void *ctx;
-    size_t whole_max; /* bytes of an object that get() reads; 0: any number */
+    size_t whole_max;     /* bytes of an object that get() reads; 0: any number */
+    uint64_t map_max;     /* bytes of memory of a map; 0: any number */
+    const char *map_hint; /* what to do if that is too little, or NULL */
     /* All names with this prefix, ascending; those greater than `after`, unless it is NULL.  It has
      * every object that was acknowledged before the call, or fails. */
     int (*list)(void *ctx, const char *prefix, const char *after, struct plog_names *out,
@@ -42,6 +45,12 @@ struct plog_store {
      * E_NOT_FOUND. */
     int (*put)(void *ctx, const char *name, const void *body, size_t len, const char *if_match,
                char etag[static PLOG_ETAG_MAX], struct error *err);
+    /* As put() without a condition, but durable when flush() has said so, and the buffer becomes
+     * empty.  May wait for earlier ones.  An error may be one of them: the buffer stays as it is.
+     * NULL: put() is called. */
+    int (*send)(void *ctx, const char *name, struct buf *body, struct error *err);
+    /* All that was sent is durable.  After an error it can be repeated.  NULL with send. */
+    int (*flush)(void *ctx, struct error *err);
     /* E_PRECONDITION, E_NOT_FOUND */
     int (*remove)(void *ctx, const char *name, const char *if_match, struct error *err);
     /* Adds the ends of these segments to the map.  E_NOT_FOUND, E_CORRUPT. */

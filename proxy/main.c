@@ -13,6 +13,9 @@
 #include "gateway/operations_page.h"
 #include "net/daemon.h"
 #include "net/daemon_reload.h"
+#include "net/daemon_sources.h"
+#include "net/notify.h"
+#include "proxy/params_check.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/reseal.h"
 #include "proxy/primary/stopping.h"
@@ -20,7 +23,9 @@
 
 static void put_cluster_settings(struct buf *out)
 {
-    buf_puts(out, "\nCluster-wide, set with `PUT /v1/cluster`:\n\n");
+    buf_puts(out, "\nCluster-wide, set with `dfcctl config set` or `PUT /v1/cluster`. Those that "
+                  "are parameters "
+                  "of dfc-targetd, too, hold for every target that has no value of its own:\n\n");
     params_markdown(cluster_settings_rows, out);
 }
 
@@ -69,12 +74,13 @@ static void hup(void *ctx)
     reseal_soon(p);
 }
 
-static void serve_until_told(struct proxy *p, int signals, const struct arguments *args)
+static void serve_until_told(struct proxy *p, int signals, struct notify *notify,
+                             const struct arguments *args)
 {
     const struct daemon_reload reload = {.rows = proxy_param_rows,
                                          .values = &p->params,
                                          .size = sizeof p->params,
-                                         .live = proxy_params_live,
+                                         .sources = p->sources,
                                          .argc = args->count,
                                          .argv = args->words,
                                          .auth = p->auth,
@@ -82,22 +88,29 @@ static void serve_until_told(struct proxy *p, int signals, const struct argument
                                          .log_file = p->params.log_file,
                                          .tls = p->tls,
                                          .tls_reload_ms = p->params.tls_reload_interval,
+                                         .notify = notify,
+                                         .check = proxy_params_try,
                                          .hup = hup,
                                          .other_fd = -1,
                                          .ctx = p};
     daemon_serve(signals, &reload);
 }
 
-static int serve(struct proxy *p, int signals, const struct arguments *args, struct error *err)
+static int serve(struct proxy *p, int signals, struct notify *notify, const struct arguments *args,
+                 struct error *err)
 {
     int r;
+    daemon_sources_begin(p->sources, args->count, args->words);
+    notify_status(notify, "waiting for the cluster's documents");
     if ((r = proxy_start(p, err)) != 0 || (r = proxy_await(p, signals, err)) != 0 ||
         (r = write_ready(p, err)) != 0)
         return r == E_CANCELLED ? 0 : r;
     log_info("ready", lstr("public", p->public_url), lstr("control", p->control_url),
              lbool("primary", proxy_is_primary(p)));
-    serve_until_told(p, signals, args);
+    notify_ready(notify, "serving");
+    serve_until_told(p, signals, notify, args);
     log_info("stopping");
+    notify_stopping(notify, proxy_leave_max_ms(&p->params));
     daemon_remove_ready(p->params.dir);
     daemon_pause(signals, 0); /* the signal that has come */
     proxy_leave(p, signals);
@@ -117,6 +130,7 @@ static int run(struct proxy_params *params, const struct arguments *args, struct
                                          .log_level = params->log_level,
                                          .log_format = params->log_format,
                                          .log_file = params->log_file,
+                                         .log_memory = params->log_memory,
                                          .files_wanted =
                                              listeners_of(params) * params->connections_max,
                                          .faults = params->faults};
@@ -125,8 +139,12 @@ static int run(struct proxy_params *params, const struct arguments *args, struct
     int r;
     if ((r = daemon_begin(&config, &signals, err)) != 0 || (r = proxy_new(params, &p, err)) != 0)
         return r;
-    r = serve(p, signals, args, err);
+    struct notify *notify = notify_open();
+    r = serve(p, signals, notify, args, err);
+    if (r != 0)
+        notify_status(notify, err->message);
     proxy_free(p);
+    notify_close(notify);
     return r;
 }
 

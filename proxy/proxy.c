@@ -13,7 +13,6 @@
 #include "access/login.h"
 #include "access/password_tries.h"
 #include "access/witness.h"
-#include "cluster/props/backend_endpoints.h"
 #include "cluster/placement/protection.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -26,8 +25,8 @@
 #include "io/pool.h"
 #include "net/auth/auth.h"
 #include "net/daemon.h"
+#include "net/daemon_sources.h"
 #include "net/direct/direct.h"
-#include "net/http/visitor.h"
 #include "net/tls/tls.h"
 #include "proxy/jobs/job_stall.h"
 #include "proxy/listeners.h"
@@ -39,6 +38,7 @@
 #include "proxy/primary/migration.h"
 #include "proxy/metastore/moved.h"
 #include "proxy/primary/overtaken.h"
+#include "proxy/params_check.h"
 #include "proxy/primary/primary.h"
 #include "proxy/primary/publish.h"
 #include "proxy/ais/summaries.h"
@@ -47,6 +47,8 @@
 #include "proxy/primary/root.h"
 #include "proxy/primary/state_file.h"
 #include "proxy/primary/refused_nodes.h"
+#include "proxy/watch/events.h"
+#include "proxy/watch/stat_samples.h"
 
 /* Relays have a limit of their own: one that waits for the end of others would seem to stall. */
 enum { DIR_MODE = 0700 };
@@ -59,81 +61,20 @@ static bool is_embedded(const struct proxy_params *params)
     return strcmp(params->metastore, metastore_embedded.scheme) == 0;
 }
 
-static int exposure(const struct proxy_params *params, enum exposure *out, struct error *err)
-{
-    const struct exposure_params e = {.address =
-                                          daemon_address(params->public_address, params->address),
-                                      .key_file = params->cluster_key_file,
-                                      .public_auth = params->public_auth,
-                                      .anonymous = params->anonymous,
-                                      .admin_port = params->admin_port};
-    return exposure_of(&e, out, err);
-}
-
-static int check_params(const struct proxy_params *params, struct error *err)
-{
-    if (node_id_check(params->id, NULL) != 0)
-        return error_set(err, E_INVALID,
-                         "--id: '%.80s' must be 1 to 63 letters, digits, '_', '.', '-'",
-                         params->id);
-    int code = node_join_check(params->join, err);
-    if (code != 0)
-        return code;
-    if (params->dir[0] == '\0')
-        return error_set(err, E_INVALID, "--dir: the proxy needs a directory of its own");
-    if (params->join[0] != '\0' && params->import[0] != '\0')
-        return error_set(err, E_INVALID, "--import is for a primary, and --join makes a follower");
-    if (is_embedded(params) ? !params->electable : params->join[0] != '\0')
-        return error_set(
-            err, E_INVALID,
-            "--electable=false is for a metastore in etcd, --join for an embedded one");
-    if (!params->electable && params->import[0] != '\0')
-        return error_set(err, E_INVALID, "--import is for a proxy that may be elected");
-    if (params->keepalive_timeout < 2 * params->keepalive_interval)
-        return error_set(err, E_INVALID,
-                         "--keepalive-timeout must be at least twice --keepalive-interval");
-    if ((code = auth_check_address(params->cluster_key_file,
-                                   daemon_address(params->control_address, params->address),
-                                   err)) != 0)
-        return code;
-    const struct etcd_store_config etcd =
-        etcd_params(params, params->metastore, params->etcd_prefix);
-    return is_embedded(params) ? 0 : etcd_params_check(&etcd, "--etcd-prefix", err);
-}
-
-/* What buckets' backends may be, and clients. */
-static int read_lists(struct proxy *p, const struct proxy_params *params, struct error *err)
-{
-    int r = backend_endpoints_new(params->backend_endpoints, &p->endpoints, err);
-    if (r != 0)
-        return error_wrap(err, "--backend-endpoints");
-    return visitor_rules_new(params->advertise, params->allowed_hosts, params->allowed_origins,
-                             &p->visitors, err);
-}
-
-static void free_lists(struct proxy *p)
-{
-    backend_endpoints_free(p->endpoints);
-    visitor_rules_free(p->visitors);
-}
-
 int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err)
 {
     struct proxy lists = {.endpoints = NULL};
-    int r = check_params(params, err);
-    if (r == 0)
-        r = exposure(params, &lists.exposure, err);
+    int r = proxy_params_read(params, &lists, err);
     if (r == 0)
         r = root_params_check(params, err);
-    if (r == 0)
-        r = read_lists(&lists, params, err);
     if (r != 0) {
-        free_lists(&lists);
+        proxy_lists_free(&lists);
         return r;
     }
     struct proxy *p = xcalloc(1, sizeof *p);
     p->params = *params;
     *params = (struct proxy_params){0};
+    p->sources = daemon_sources_new(proxy_param_rows, &p->params, proxy_params_live);
     p->id = p->params.id;
     p->endpoints = lists.endpoints;
     p->visitors = lists.visitors;
@@ -149,6 +90,12 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
     random_id("", p->boot);
     p->refused_nodes = refused_nodes_new();
     p->cache_groups = cache_groups_new();
+    p->events = events_new(&(struct events_config){
+        .run = p->boot, .keep = p->params.events_max, .waits_max = p->params.events_waits_max});
+    p->samples = stat_samples_new(&(struct stat_samples_config){
+        .interval_ms = p->params.stats_interval,
+        .late_ms = p->params.keepalive_late,
+        .keep = (size_t)(p->params.stats_keep / p->params.stats_interval)});
     *out = p;
     return 0;
 }
@@ -160,15 +107,6 @@ static int lock_dir(struct proxy *p, struct error *err)
     _cleanup_free_ char *path = xprintf("%s/lock", p->params.dir);
     int r = file_mkdirs(p->params.dir, DIR_MODE, err);
     return r != 0 ? r : lock_file_take(path, &p->lock_fd, err);
-}
-
-static int import_state(const struct proxy *p, struct cluster_state **s, struct error *err)
-{
-    int r = state_file_read(p->params.import, s, err);
-    if (r == 0)
-        log_info("beginning from an imported state", lstr("file", p->params.import),
-                 lu64("term", (*s)->term), lu64("version", (*s)->version));
-    return r;
 }
 
 /* What the embedded metastore of a proxy without --join has; *is_first: nothing yet. */
@@ -186,9 +124,12 @@ static int open_embedded(struct proxy *p, struct cluster_state **s, bool *is_fir
         return error_set(err, E_EXISTS,
                          "--import: '%s' has documents already; it is for an empty directory", dir);
     if (*is_first && p->params.import[0] != '\0')
-        return import_state(p, s, err);
+        return state_file_import(p->params.import, s, err);
     if (*is_first) {
         char id[16];
+        _cleanup_free_ char *seen = xprintf("%s/state.json", p->params.dir);
+        if ((r = state_file_refuse(seen, err)) != 0)
+            return r;
         random_id("c-", id);
         *s = state_new(id); /* it is one when its first term is committed */
     }
@@ -244,11 +185,13 @@ static int load_documents(struct proxy *p, bool *is_first, struct error *err)
     int r = is_sole_primary(p) ? open_embedded(p, &s, is_first, err) : load_state_file(p, &s, err);
     if (r == 0 && p->is_shared)
         r = open_shared(p, err);
-    if (r == 0)
-        p->state = state_holder_new(s);
-    else
+    if (r != 0) {
         state_unref(s);
-    return r;
+        return r;
+    }
+    events_begin(p->events, s);
+    p->state = state_holder_new(s);
+    return 0;
 }
 
 /* --- what other nodes are told and asked ------------------------------------------------------ */
@@ -331,6 +274,13 @@ static void start_overtaken(void *arg)
     p->overtaken = overtaken_new(p->loop, p->data_client, p->state, p->params.overtaken_grace);
 }
 
+/* A primary that stops, or is replaced, answers at once. */
+static bool waits_are_over(void *ctx)
+{
+    struct proxy *p = ctx;
+    return !atomic_load(&p->ready) || atomic_load(&p->leaving) || !proxy_is_primary(p);
+}
+
 static void start_relay_waits(void *arg)
 {
     struct proxy *p = arg;
@@ -351,6 +301,8 @@ static int start_data(struct proxy *p, struct error *err)
         loop_call(p->data_loop, start_relay_waits, p);
     if (r == 0)
         loop_call(p->loop, start_overtaken, p);
+    if (r == 0)
+        events_start(p->events, p->loop, waits_are_over, p);
     return r;
 }
 
@@ -470,6 +422,7 @@ void proxy_state_changed(struct proxy *p)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     gauges_of_state(s);
+    events_state(p->events, s);
     if (p->follower != NULL)
         follower_state_changed(p->follower);
     overtaken_state_changed(p->overtaken);
@@ -493,6 +446,7 @@ static void stop_parts(void *arg)
     struct proxy *p = arg;
     follower_stop(p->follower);
     overtaken_free(p->overtaken);
+    events_stop(p->events);
 }
 
 static void hurry(struct http_client *client)
@@ -561,13 +515,16 @@ void proxy_free(struct proxy *p)
     close(p->started_fd);
     refused_nodes_free(p->refused_nodes);
     cache_groups_free(p->cache_groups);
+    events_free(p->events);
+    stat_samples_free(p->samples);
     free(p->public_url);
     free(p->s3_url);
     free(p->admin_url);
     free(p->control_url);
     free(p->state_path);
-    free_lists(p);
+    proxy_lists_free(p);
     summaries_free(p->summaries);
+    daemon_sources_free(p->sources);
     params_free(proxy_param_rows, &p->params);
     free(p);
 }

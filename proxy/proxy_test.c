@@ -211,6 +211,47 @@ static void a_new_primary_begins_from_an_imported_state(void **unused)
     test_proxy_free(lost);
 }
 
+/* In the directory of another, with an embedded metastore and the parameter `more`. */
+static int start_in(const struct test_proxy *of, const char *more, struct proxy **out,
+                    struct error *err)
+{
+    struct proxy_params params = {0};
+    assert_int_equal(params_defaults(proxy_param_rows, &params, NULL), 0);
+    assert_int_equal(params_set(proxy_param_rows, &params, "id", "p2", "test", NULL), 0);
+    assert_int_equal(params_set(proxy_param_rows, &params, "dir", of->dir, "test", NULL), 0);
+    assert_int_equal(params_set(proxy_param_rows, &params, "import", more, "test", NULL), 0);
+    assert_int_equal(proxy_new(&params, out, NULL), 0);
+    return proxy_start(*out, err);
+}
+
+/* It has lost --join or --metastore, and not its memory. */
+static void a_proxy_of_a_cluster_does_not_begin_another(void **unused)
+{
+    (void)unused;
+    struct test_proxy *p1 = test_proxy_new("p1", NULL, NULL);
+    struct test_proxy *p2 = test_proxy_new("p2", control_of(p1), NULL);
+    make_bucket(p2, "/v1/buckets/b");
+    _cleanup_free_ char *seen = xprintf("%s/state.json", p2->dir);
+    _cleanup_free_ char *documents = xprintf("%s/metastore/snapshot", p2->dir);
+    test_until(access(seen, F_OK) == 0);
+    test_proxy_stop(p2);
+    _cleanup_state_ const struct cluster_state *s = state_current(p1->proxy->state);
+    struct proxy *p = NULL;
+    struct error err = ERROR_INIT;
+    assert_int_equal(start_in(p2, "", &p, &err), E_EXISTS);
+    assert_non_null(strstr(err.message, s->cluster_id));
+    assert_non_null(strstr(err.message, seen));
+    proxy_free(p);
+    assert_int_not_equal(access(documents, F_OK), 0);
+    assert_int_equal(start_in(p2, seen, &p, &err), 0); /* the way back */
+    proxy_free(p);
+    assert_int_equal(access(documents, F_OK), 0);
+    assert_int_equal(start_in(p2, "", &p, &err), 0);
+    proxy_free(p);
+    test_proxy_free(p2);
+    test_proxy_free(p1);
+}
+
 /* --- nodes ----------------------------------------------------------------------------------- */
 
 static void keepalive(struct test_proxy *p, const char *id, int status)
@@ -364,6 +405,26 @@ static void a_gateway_knows_what_was_answered_anywhere(void **unused)
         test_proxy_free(all[at]);
 }
 
+static bool is_electable(const struct test_proxy *p, size_t i, bool otherwise)
+{
+    _cleanup_json_ json_t *doc =
+        test_json(&client, HTTP_GET, public_of(p), "/v1/cluster", NULL, 200);
+    json_t *node = json_array_get(json_object_get(doc, "nodes"), i);
+    json_t *electable = json_object_get(node, "electable");
+    return electable != NULL ? json_is_true(electable) : otherwise;
+}
+
+static void a_gateway_is_not_electable(void **unused)
+{
+    (void)unused;
+    struct test_proxy *p1 = test_proxy_new("p1", NULL, NULL);
+    struct test_proxy *p2 = test_proxy_new("p2", control_of(p1), NULL);
+    assert_true(is_electable(p1, 0, false));
+    test_until(!is_electable(p1, 1, true));
+    test_proxy_free(p2);
+    test_proxy_free(p1);
+}
+
 static void a_gateway_serves_and_restarts_without_the_primary(void **unused)
 {
     (void)unused;
@@ -506,11 +567,13 @@ int main(void)
         cmocka_unit_test(a_change_that_is_not_durable_is_not_made),
         cmocka_unit_test(a_directory_has_one_proxy),
         cmocka_unit_test(a_new_primary_begins_from_an_imported_state),
+        cmocka_unit_test(a_proxy_of_a_cluster_does_not_begin_another),
         cmocka_unit_test(a_silent_target_is_given_up_and_taken_back),
         cmocka_unit_test(a_redirect_names_object_and_state),
         cmocka_unit_test(registrations_are_checked),
         cmocka_unit_test(a_refused_registration_changes_nothing),
         cmocka_unit_test(a_gateway_knows_what_was_answered_anywhere),
+        cmocka_unit_test(a_gateway_is_not_electable),
         cmocka_unit_test(a_gateway_serves_and_restarts_without_the_primary),
         cmocka_unit_test(a_primary_that_returns_is_followed),
         cmocka_unit_test(what_a_proxy_has_passed_on_it_does_not_pass_on_again),

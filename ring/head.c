@@ -132,6 +132,14 @@ bool ring_head_has(const struct ring_head *h, const char *lane, uint64_t ordinal
     return false;
 }
 
+bool ring_head_is_held(const struct ring_head *h, bool consumed)
+{
+    bool is_unread = consumed && h->consumed < h->generation;
+    for (size_t i = 0; i < h->groups_count; i++)
+        is_unread = is_unread || h->groups[i].done < h->generation;
+    return h->is_paused || (is_unread && h->generations_count > 0);
+}
+
 bool ring_lane_node(const char *lane, char node[static RING_LANE_MAX])
 {
     const char *dot = strrchr(lane, '.');
@@ -263,6 +271,13 @@ static int read_group(json_t *item, struct ring_group *g, struct error *err)
     return code;
 }
 
+/* A head of an earlier release does not say it. */
+static void note_consumed(struct ring_head *h, const struct ring_group *g)
+{
+    if (g->done > h->consumed)
+        h->consumed = g->done;
+}
+
 static int read_groups(json_t *doc, struct ring_head *h, struct error *err)
 {
     json_t *list = NULL;
@@ -280,6 +295,8 @@ static int read_groups(json_t *doc, struct ring_head *h, struct error *err)
             code = error_set(err, E_CORRUPT, "groups: '%s' has done what is not there", g->name);
         if (code == 0 && i > 0 && strcmp(g[-1].name, g->name) >= 0)
             code = error_set(err, E_CORRUPT, "groups: '%s' is out of order", g->name);
+        if (code == 0)
+            note_consumed(h, g);
         h->groups_count += code == 0;
     }
     return code;
@@ -304,6 +321,10 @@ int ring_head_parse(const char *text, size_t len, struct ring_head *out, struct 
         code = json_need_u64(doc, "head", "samples_total", &out->samples_total, err);
     if (code == 0)
         code = json_get_u64(doc, "head", "dropped_total", &out->dropped_total, err);
+    if (code == 0)
+        code = json_get_u64(doc, "head", "consumed", &out->consumed, err);
+    if (code == 0 && out->consumed > out->generation)
+        code = error_set(err, E_CORRUPT, "a generation is consumed that is not there");
     if (code == 0)
         code = json_get_bool(doc, "head", "paused", &out->is_paused, err);
     if (code == 0)
@@ -352,6 +373,8 @@ void ring_head_print(const struct ring_head *h, struct buf *out)
                (unsigned long long)h->generation, (unsigned long long)h->samples_total);
     if (h->dropped_total > 0)
         buf_printf(out, ",\"dropped_total\":%llu", (unsigned long long)h->dropped_total);
+    if (h->consumed > 0)
+        buf_printf(out, ",\"consumed\":%llu", (unsigned long long)h->consumed);
     if (h->groups_count > 0)
         print_groups(h, out);
     buf_puts(out, h->is_paused ? ",\"paused\":true,\"lanes\":[" : ",\"lanes\":[");
@@ -519,10 +542,12 @@ bool ring_head_set_group(struct ring_head *h, const struct ring_group *group)
         at++;
     if (at < h->groups_count && strcmp(h->groups[at].name, group->name) == 0) {
         h->groups[at] = *group;
+        note_consumed(h, group);
         return true;
     }
     if (h->groups_count >= RING_GROUPS_MAX)
         return false;
+    note_consumed(h, group);
     h->groups = xrealloc(h->groups, (h->groups_count + 1) * sizeof *h->groups);
     memmove(&h->groups[at + 1], &h->groups[at], (h->groups_count - at) * sizeof *h->groups);
     h->groups[at] = *group;

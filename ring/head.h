@@ -3,6 +3,7 @@
  *
  *   {"format": 1, "generation": 42, "sealed_ms": …, "samples_total": 4200,
  *    "dropped_total": 17, "paused": true,                           absent: 0, false
+ *    "consumed": 41,                                                absent: 0
  *    "groups": [{"group": "a", "done": 41, "lease_ms": 30000}, …],  absent: none
  *    "lanes": [{"lane": "t1.5f0c…", "taken": 925}, …],
  *    "generations": [{"generation": 41, "sealed_ms": …, "cuts": [{"lane", "from", "to"}, …]}, …]}
@@ -59,6 +60,7 @@ struct ring_group {
 struct ring_head {
     uint64_t generation;                   /* number of the last one; 0: there was none */
     uint64_t samples_total, dropped_total; /* that were in generations; that came into none */
+    uint64_t consumed;                     /* the last generation that a group has acknowledged */
     bool is_paused;                        /* full generations wait */
     size_t lanes_count, generations_count, groups_count;
     struct ring_group *groups;           /* sorted by name */
@@ -89,6 +91,9 @@ uint64_t ring_head_release(const struct ring_head *h, const char *lane);
 /* Where the last cut of the lane ends; else what is taken.  Ordinals from there to `taken` are of
  * no kept generation: they were dropped. */
 uint64_t ring_head_sealed(const struct ring_head *h, const char *lane);
+/* A full generation is held back: the ring is paused, or a group has not acknowledged the current
+ * one.  consumed: so is one behind a generation that no group has acknowledged. */
+bool ring_head_is_held(const struct ring_head *h, bool consumed);
 /* The target of a lane: its name up to the last dot. */
 bool ring_lane_node(const char *lane, char node[static RING_LANE_MAX]);
 
@@ -113,7 +118,7 @@ void ring_head_clear(const struct ring_head *h, const struct ring_have *have, si
                      struct ring_head *next);
 /* NULL: the head does not have it. */
 const struct ring_group *ring_head_group(const struct ring_head *h, const char *name);
-/* Adds or replaces it.  False: there are RING_GROUPS_MAX. */
+/* Adds or replaces it; what it has done is consumed.  False: there are RING_GROUPS_MAX. */
 bool ring_head_set_group(struct ring_head *h, const struct ring_group *group);
 void ring_head_leave_group(struct ring_head *h, const char *name);
 /* A lane that has nothing left is forgotten. */

@@ -140,6 +140,8 @@ static void test_what_is_no_head(void **state)
         HEAD("{\"lane\":\"t1\",\"taken\":5}", ""),
         HEAD(L "," L, ""),
         HEAD("{\"lane\":\"t1.a\",\"taken\":-5}", ""),
+        "{\"format\":1,\"generation\":1,\"samples_total\":1,\"consumed\":2,\"lanes\":[],"
+        "\"generations\":[]}",
         HEAD("", G "[{\"lane\":\"t1.a\",\"from\":1,\"to\":2}]}"),
         HEAD(L, G "[{\"lane\":\"t1.a\",\"from\":1,\"to\":6}]}"),
         HEAD(L, G "[{\"lane\":\"t1.a\",\"from\":2,\"to\":2}]}"),
@@ -152,6 +154,25 @@ static void test_what_is_no_head(void **state)
         assert_int_equal(ring_head_parse(wrong[i], strlen(wrong[i]), &h, &err), E_CORRUPT);
     static const char later[] = "{\"format\":2}";
     assert_int_equal(ring_head_parse(later, strlen(later), &h, &err), E_UNSUPPORTED);
+}
+
+/* An earlier release has stored it. */
+static void test_what_groups_have_done_is_consumed(void **state)
+{
+    (void)state;
+    static const char old[] =
+        "{\"format\":1,\"generation\":7,\"samples_total\":1,\"groups\":[{\"group\":\"a\",\"done\":"
+        "6,"
+        "\"lease_ms\":1},{\"group\":\"b\",\"done\":2,\"lease_ms\":1}],\"lanes\":[],"
+        "\"generations\":[]}";
+    _cleanup_ring_head_ struct ring_head h, again;
+    _cleanup_buf_ struct buf text = BUF_INIT;
+    assert_int_equal(ring_head_parse(old, strlen(old), &h, NULL), 0);
+    assert_int_equal(h.consumed, 6);
+    ring_head_leave_group(&h, "a");
+    ring_head_print(&h, &text);
+    assert_int_equal(ring_head_parse(text.data, text.len, &again, NULL), 0);
+    assert_int_equal(again.consumed, 6);
 }
 
 static void test_nodes_of_lanes(void **state)
@@ -168,9 +189,13 @@ static void test_nodes_of_lanes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_only_so_many_are_kept),
-        cmocka_unit_test(test_a_cut_is_exact), cmocka_unit_test(test_what_is_no_head),
-        cmocka_unit_test(test_nodes_of_lanes), cmocka_unit_test(test_a_cut_goes_around_holes),
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_only_so_many_are_kept),
+        cmocka_unit_test(test_a_cut_is_exact),
+        cmocka_unit_test(test_what_is_no_head),
+        cmocka_unit_test(test_nodes_of_lanes),
+        cmocka_unit_test(test_a_cut_goes_around_holes),
+        cmocka_unit_test(test_what_groups_have_done_is_consumed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,10 +114,10 @@ void ring_keeper_report(struct ring_keeper *k, const char *node, const struct ri
     }
 }
 
-static uint64_t taken_of(const struct ring_keeper *k, const struct lane *l)
+static uint64_t taken_of(const struct ring_head *h, const struct lane *l)
 {
     uint64_t taken;
-    return ring_head_taken(&k->head, l->report.lane, &taken) ? taken : l->report.first;
+    return ring_head_taken(h, l->report.lane, &taken) ? taken : l->report.first;
 }
 
 static bool counts(const struct ring_rules *r, const struct lane *l, uint64_t now_ms)
@@ -137,15 +137,16 @@ static void add_holes(const struct ring_report *r, struct ring_have *h)
     }
 }
 
-/* What the lanes have that no generation has; the number of samples. */
-static uint64_t have_of(const struct ring_keeper *k, const struct ring_rules *r, bool all,
-                        uint64_t now_ms, struct ring_have *out, size_t *count)
+/* What the lanes have that no generation has, by this head; the number of samples. */
+static uint64_t have_of(const struct ring_keeper *k, const struct ring_head *head,
+                        const struct ring_rules *r, bool all, uint64_t now_ms,
+                        struct ring_have *out, size_t *count)
 {
     uint64_t sum = 0;
     *count = 0;
     for (size_t i = 0; i < k->count; i++) {
         const struct lane *l = &k->lanes[i];
-        const uint64_t from = taken_of(k, l);
+        const uint64_t from = taken_of(head, l);
         if (l->report.count <= from || !(all || counts(r, l, now_ms)))
             continue;
         struct ring_have *h = &out[*count];
@@ -162,7 +163,7 @@ uint64_t ring_keeper_fill(const struct ring_keeper *k, const struct ring_rules *
 {
     size_t count;
     _cleanup_free_ struct ring_have *have = xcalloc(k->count + 1, sizeof *have);
-    return have_of(k, r, false, now_ms, have, &count);
+    return have_of(k, &k->head, r, false, now_ms, have, &count);
 }
 
 /* --- groups ----------------------------------------------------------------------------------- */
@@ -196,15 +197,21 @@ static bool has_lease(struct ring_keeper *k, const struct ring_group *g, uint64_
     return now_ms - heard_of(k, g->name, now_ms)->seen_ms <= g->lease_ms;
 }
 
-/* A group with a lease has not acknowledged the current generation. */
-static bool is_awaited(struct ring_keeper *k, uint64_t now_ms)
+/* A group with a lease has not acknowledged the current generation of this head. */
+static bool is_awaited(struct ring_keeper *k, const struct ring_head *head, uint64_t now_ms)
 {
     bool is = false;
-    for (size_t i = 0; i < k->head.groups_count; i++) { /* all: each one's lease begins */
-        const struct ring_group *g = &k->head.groups[i];
-        is = (has_lease(k, g, now_ms) && g->done < k->head.generation) || is;
+    for (size_t i = 0; i < head->groups_count; i++) { /* all: each one's lease begins */
+        const struct ring_group *g = &head->groups[i];
+        is = (has_lease(k, g, now_ms) && g->done < head->generation) || is;
     }
-    return is && k->head.generations_count > 0;
+    return is && head->generations_count > 0;
+}
+
+/* No group has acknowledged the current generation, which must not be passed over. */
+static bool is_unread(const struct ring_head *head, const struct ring_rules *r)
+{
+    return r->consumed && head->generations_count > 0 && head->consumed < head->generation;
 }
 
 static void forget_silent(struct ring_keeper *k, uint64_t now_ms, struct ring_head *next)
@@ -309,12 +316,39 @@ static bool set_pause(const struct ring_keeper *k, bool is_paused, struct ring_h
     return true;
 }
 
+static bool is_due(struct ring_keeper *k, const struct ring_head *head, const struct ring_rules *r,
+                   uint64_t sum, uint64_t now_ms)
+{
+    return !is_awaited(k, head, now_ms) && sum >= r->cap && !head->is_paused && !is_unread(head, r);
+}
+
 static bool seals(struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
                   uint64_t sum, uint64_t now_ms)
 {
-    if (wish == RING_SWAP)
-        return sum > 0;
-    return wish == RING_WHEN_FULL && !is_awaited(k, now_ms) && sum >= r->cap && !k->head.is_paused;
+    return wish == RING_SWAP ? sum > 0
+                             : wish == RING_WHEN_FULL && is_due(k, &k->head, r, sum, now_ms);
+}
+
+/* `next` has a new generation.  It gets more of them, as long as they are due by it. */
+static void seal_more(struct ring_keeper *k, const struct ring_rules *r, uint64_t now_ms,
+                      uint64_t wall_ms, struct ring_head *next)
+{
+    _cleanup_free_ struct ring_have *have = xcalloc(k->count + 1, sizeof *have);
+    while (next->generation - k->head.generation < ring_keeper_seals_max(r)) {
+        size_t count;
+        struct ring_head more;
+        const uint64_t sum = have_of(k, next, r, false, now_ms, have, &count);
+        if (!is_due(k, next, r, sum, now_ms))
+            return;
+        ring_head_seal(next, have, count, r->cap, r->keep, wall_ms, &more);
+        ring_head_done(next);
+        *next = more;
+    }
+}
+
+unsigned ring_keeper_seals_max(const struct ring_rules *r)
+{
+    return r->keep < 2 ? 1 : (r->keep + 1) / 2;
 }
 
 bool ring_keeper_plan(struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
@@ -322,7 +356,7 @@ bool ring_keeper_plan(struct ring_keeper *k, const struct ring_rules *r, enum ri
 {
     size_t count;
     _cleanup_free_ struct ring_have *have = xcalloc(k->count + 1, sizeof *have);
-    const uint64_t sum = have_of(k, r, wish == RING_CLEAR, now_ms, have, &count);
+    const uint64_t sum = have_of(k, &k->head, r, wish == RING_CLEAR, now_ms, have, &count);
     bool is_next = true;
     if (wish == RING_PAUSE || wish == RING_RESUME)
         is_next = set_pause(k, wish == RING_PAUSE, next);
@@ -332,6 +366,8 @@ bool ring_keeper_plan(struct ring_keeper *k, const struct ring_rules *r, enum ri
         ring_head_seal(&k->head, have, count, sum < r->cap ? sum : r->cap, r->keep, wall_ms, next);
     else
         is_next = wish == RING_WHEN_FULL && drop(k, r, now_ms, have, count, next);
+    if (is_next && wish == RING_WHEN_FULL && next->generation > k->head.generation)
+        seal_more(k, r, now_ms, wall_ms, next);
     if (is_next) {
         forget_drained(k, now_ms, next);
         forget_silent(k, now_ms, next);

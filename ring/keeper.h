@@ -16,8 +16,9 @@
  * a closed lane is final.
  *
  * A closed lane without files is *drained*.  The head forgets it RING_FORGET_MS after the first
- * report that says so, which is longer than a report is under way: a late report of the lane would
- * else bring its samples back. */
+ * report that says so.  That is longer than a report is under way, and counts then with a keeper
+ * that was deposed and comes back (`fresh_ms`, three minutes at most): it would else bring the
+ * lane's samples back. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +27,7 @@
 
 #include "ring/head.h"
 
-enum { RING_FORGET_MS = 120000 };
+enum { RING_FORGET_MS = 240000 };
 
 struct ring_keeper;
 
@@ -44,6 +45,7 @@ struct ring_rules {
     uint64_t cap; /* samples of a generation */
     unsigned keep;
     uint64_t fresh_ms;
+    bool consumed; /* a generation stays until a group has acknowledged it, also without groups */
 };
 
 struct ring_keeper *ring_keeper_new(void);
@@ -93,6 +95,9 @@ enum ring_group_reply ring_keeper_group(struct ring_keeper *k, const struct ring
  * beyond what the group has acknowledged.  Generations may have passed it over; a call that is
  * repeated after a lost reply says so, too.  Loaded. */
 bool ring_keeper_joins(const struct ring_keeper *k, const struct ring_group_call *call);
+/* How many generations one head adds at most, if so many are full.  Each generation is in two heads
+ * at least, as if each had a head of its own, with `keep` 1 or more. */
+unsigned ring_keeper_seals_max(const struct ring_rules *r);
 /* False: nothing is to be stored.  Loaded. */
 bool ring_keeper_plan(struct ring_keeper *k, const struct ring_rules *r, enum ring_wish wish,
                       uint64_t now_ms, uint64_t wall_ms, struct ring_head *next);

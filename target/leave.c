@@ -7,12 +7,20 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "net/daemon.h"
+#include "net/notify.h"
 #include "target/copies/copies.h"
 #include "target/node/member.h"
 #include "target/node/member_plan.h"
 #include "target/node/target.h"
 
 enum { LOOK_MS = 50, AGAIN_MS = 100 };
+
+/* True: a signal.  What the service manager did not take is sent meanwhile. */
+static bool pause_for(const struct target *t, int signals_fd, int ms)
+{
+    notify_flush(t->notify);
+    return daemon_pause(signals_fd, ms);
+}
 
 /* Does anybody stand in for this target? */
 static bool others_stand_in(const struct target *t)
@@ -68,7 +76,7 @@ static bool tell_primary(struct target *t, int signals_fd)
     uint64_t until_ms = clock_ms() + t->params.stop_linger;
     int code = tell_once(t, &proxies, &err);
     while (may_pass(code) && proxies > 1 && clock_ms() < until_ms &&
-           !daemon_pause(signals_fd, AGAIN_MS))
+           !pause_for(t, signals_fd, AGAIN_MS))
         code = tell_once(t, &proxies, &err);
     if (code != 0)
         log_warn("the primary does not know that this target stops", lerr(&err));
@@ -86,7 +94,7 @@ static bool linger(const struct target *t, int signals_fd)
             http_server_leave(t->servers[of_clients[i]]);
     }
     while (clock_ms() < until_ms && others_stand_in(t)) {
-        if (daemon_pause(signals_fd, LOOK_MS))
+        if (pause_for(t, signals_fd, LOOK_MS))
             return false;
     }
     return true;
@@ -104,11 +112,17 @@ static size_t requests_of_clients(const struct target *t)
 
 static void let_requests_end(const struct target *t, int signals_fd)
 {
-    uint64_t until_ms = clock_ms() + t->params.stop_drain;
+    uint64_t until_ms = clock_ms() + param_live(t->params.stop_drain);
     while (clock_ms() < until_ms && others_stand_in(t) && requests_of_clients(t) > 0) {
-        if (daemon_pause(signals_fd, LOOK_MS))
+        if (pause_for(t, signals_fd, LOOK_MS))
             return;
     }
+}
+
+uint64_t target_leave_max_ms(const struct target_params *params)
+{
+    uint64_t tell_ms = params->stop_linger + params->connect_timeout; /* of the last try */
+    return tell_ms + params->stop_linger + param_live(params->stop_drain);
 }
 
 void target_leave(struct target *t, int signals_fd)

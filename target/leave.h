@@ -9,7 +9,12 @@
  * the primary does not answer. */
 #pragma once
 
+#include <stdint.h>
+
 struct target;
+struct target_params;
 
 /* In the main thread, before target_free().  Another signal ends it. */
 void target_leave(struct target *t, int signals_fd);
+/* The longest that it takes.  One proxy may not answer; the time for more of them is not in it. */
+uint64_t target_leave_max_ms(const struct target_params *params);

@@ -34,6 +34,13 @@ static bool asks_visitors(const struct target *t, enum http_net net)
     return (net & NET_CLIENTS) != 0 || !auth_has_key(t->auth);
 }
 
+/* Pushes into rings have memory of their own: what they may have at once, or the largest one. */
+static size_t collect_memory(const struct target_params *p, enum target_listener which)
+{
+    const uint64_t pushes = p->ring_memory > p->ring_push_max ? p->ring_memory : p->ring_push_max;
+    return HTTP_COLLECT_MEMORY + (which == LISTEN_PUBLIC ? pushes : 0);
+}
+
 static int start_server(struct target *t, enum target_listener which, enum http_net net,
                         uint64_t port, unsigned threads, struct error *err)
 {
@@ -48,6 +55,7 @@ static int start_server(struct target *t, enum target_listener which, enum http_
         .threads = threads,
         .connections_max = (unsigned)t->params.connections_max,
         .connection_memory = t->params.connection_memory,
+        .collect_memory = collect_memory(&t->params, which),
         .idle_timeout_s = (unsigned)((t->params.idle_timeout + 999) / 1000),
         .head_timeout_ms = t->params.head_timeout,
         .body_rate = {.bytes_per_s = to_clients ? t->params.min_body_rate : 0,

@@ -11,7 +11,10 @@
 #include "common/log.h"
 #include "net/daemon.h"
 #include "net/daemon_reload.h"
+#include "net/daemon_sources.h"
+#include "net/notify.h"
 #include "target/leave.h"
+#include "target/node/params_check.h"
 #include "target/node/readiness.h"
 #include "target/node/target.h"
 
@@ -56,11 +59,14 @@ static void show_readiness(void *ctx)
     if (read(t->ready_fd, &changes, sizeof changes) < 0)
         log_warn("eventfd not read", li64("errno", errno));
     target_readiness(t, false, &now);
+    if (!now.ready)
+        notify_status(t->notify, now.why.message);
     if (now.ready == s->shown)
         return;
     s->shown = now.ready;
     if (now.ready) {
         write_ready(t);
+        notify_ready(t->notify, "serving");
         log_info("ready", lstr("public", t->urls[LISTEN_PUBLIC]),
                  lstr("control", t->urls[LISTEN_CONTROL]), lstr("data", t->urls[LISTEN_DATA]));
     } else {
@@ -85,7 +91,7 @@ static void serve_until_told(struct target *t, int signals, const struct argumen
     const struct daemon_reload reload = {.rows = target_param_rows,
                                          .values = &t->params,
                                          .size = sizeof t->params,
-                                         .live = target_params_live,
+                                         .sources = t->sources,
                                          .argc = args->count,
                                          .argv = args->words,
                                          .auth = t->auth,
@@ -93,6 +99,8 @@ static void serve_until_told(struct target *t, int signals, const struct argumen
                                          .log_file = t->params.log_file,
                                          .tls = t->tls,
                                          .tls_reload_ms = t->params.tls_reload_interval,
+                                         .notify = t->notify,
+                                         .check = target_params_try,
                                          .hup = hup,
                                          .other_fd = t->ready_fd,
                                          .other = show_readiness,
@@ -100,13 +108,17 @@ static void serve_until_told(struct target *t, int signals, const struct argumen
     daemon_serve(signals, &reload);
 }
 
-static int serve(struct target *t, int signals, const struct arguments *args, struct error *err)
+static int serve(struct target *t, int signals, struct notify *notify, const struct arguments *args,
+                 struct error *err)
 {
+    t->notify = notify;
+    daemon_sources_begin(t->sources, args->count, args->words);
     int code = target_start(t, err);
     if (code != 0)
         return code;
     serve_until_told(t, signals, args);
     log_info("stopping");
+    notify_stopping(notify, target_leave_max_ms(&t->params));
     daemon_remove_ready(t->params.dir);
     daemon_pause(signals, 0); /* the signal that has come */
     target_leave(t, signals);
@@ -126,17 +138,22 @@ static int run(struct target_params *params, const struct arguments *args, struc
                                          .log_level = params->log_level,
                                          .log_format = params->log_format,
                                          .log_file = params->log_file,
+                                         .log_memory = params->log_memory,
                                          .files_wanted =
                                              listeners_of(params) * params->connections_max,
                                          .faults = params->faults};
     _cleanup_close_ int signals = -1;
     struct target *t = NULL;
     int code = daemon_begin(&config, &signals, err);
+    struct notify *notify = notify_open();
     if (code == 0)
         code = target_new(params, &t, err);
     if (code == 0)
-        code = serve(t, signals, args, err);
+        code = serve(t, signals, notify, args, err);
     target_free(t);
+    if (code != 0)
+        notify_status(notify, err->message);
+    notify_close(notify);
     return code;
 }
 

@@ -7,22 +7,20 @@
 #include <unistd.h>
 
 #include "access/witness.h"
-#include "cluster/props/backend_endpoints.h"
 #include "cluster/documents/job.h"
 #include "cluster/documents/layout.h"
 #include "cluster/placement/owners.h"
-#include "common/address.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "net/auth/auth.h"
+#include "net/daemon_sources.h"
 #include "net/direct/direct.h"
 #include "net/tls/tls.h"
 #include "gateway/gateway.h"
 #include "io/file.h"
 #include "io/lock_file.h"
-#include "net/http/visitor.h"
 #include "target/listeners.h"
 #include "target/archive/appends.h"
 #include "target/archive/archives.h"
@@ -53,6 +51,8 @@
 #include "target/node/params_check.h"
 #include "target/node/quotas.h"
 #include "target/node/readiness.h"
+#include "target/node/settings.h"
+#include "target/node/start_progress.h"
 #include "target/node/public_guard.h"
 #include "target/copies/object_copy.h"
 #include "target/store/renames.h"
@@ -197,47 +197,27 @@ void target_ready_changed(struct target *t)
 static void state_changed(void *ctx, const struct cluster_state *s)
 {
     struct target *t = ctx;
+    settings_take(t, s);
     sweeper_wake(t->sweeper);
     back_look(t->back);
     cold_list_forget(t->cold, &s->jobs);
     job_files_settle(t->mountpaths, t->xactions, &s->jobs, t->id);
+    rings_state_changed(t->rings);
     target_ready_changed(t);
     member_state_taken(t->member);
 }
 
 /* --- starting: a row of steps ----------------------------------------------------------------- */
 
-/* What backends may be, and clients. */
-static int read_lists(struct target *t, const struct target_params *params, struct error *err)
-{
-    int code = address_list_new(params->backend_allow, &t->allow, err);
-    if (code != 0)
-        return error_wrap(err, "--backend-allow");
-    code = backend_endpoints_new(params->backend_endpoints, &t->endpoints, err);
-    if (code != 0)
-        return error_wrap(err, "--backend-endpoints");
-    return visitor_rules_new(params->advertise, params->allowed_hosts, params->allowed_origins,
-                             &t->visitors, err);
-}
-
-static void free_lists(struct target *t)
-{
-    address_list_free(t->allow);
-    backend_endpoints_free(t->endpoints);
-    visitor_rules_free(t->visitors);
-}
-
 int target_new(struct target_params *params, struct target **out, struct error *err)
 {
     struct target lists = {.allow = NULL};
-    int code = target_params_check(params, &lists.exposure, err);
-    if (code == 0)
-        code = read_lists(&lists, params, err);
+    int code = target_params_read(params, &lists, err);
     int ready_fd = code == 0 ? eventfd(0, EFD_CLOEXEC) : -1;
     if (code == 0 && ready_fd < 0)
         code = error_errno(err, errno, "eventfd");
     if (code != 0) {
-        free_lists(&lists);
+        target_lists_free(&lists);
         return code;
     }
     struct target *t = xcalloc(1, sizeof *t);
@@ -245,8 +225,8 @@ int target_new(struct target_params *params, struct target **out, struct error *
     t->endpoints = lists.endpoints;
     t->visitors = lists.visitors;
     t->exposure = lists.exposure;
-    t->params = *params;
-    *params = (struct target_params){0};
+    target_params_take(params, &t->params);
+    t->sources = daemon_sources_new(target_param_rows, &t->params, target_params_live);
     t->id = t->params.id;
     t->slices = &ec_hooks;
     t->space = target_space_limits(&t->params);
@@ -269,6 +249,8 @@ static int start_dir(struct target *t, struct error *err)
 
 static int start_mountpaths(struct target *t, struct error *err)
 {
+    struct start_progress progress;
+    start_progress_begin(&progress, t->notify);
     const struct mountpaths_config config = {
         .target_id = t->id,
         .list = t->params.mountpaths,
@@ -283,6 +265,8 @@ static int start_mountpaths(struct target *t, struct error *err)
         .missing_ok = t->params.mountpath_missing_ok,
         .close_wait_ms = t->params.mountpath_close_wait,
         .joined_only = *t->params.join == '\0',
+        .on_progress = start_progress_add,
+        .progress_ctx = &progress,
     };
     return mountpaths_open(&config, &t->mountpaths, err);
 }
@@ -293,6 +277,8 @@ static int start_state(struct target *t, struct error *err)
     int code = state_sync_new(t->mountpaths, t->id, &hooks, &t->state_sync, &t->state, err);
     if (code == 0 && !state_sync_has_state(t->state_sync))
         boot_id_of(t->mountpaths, t->boot);
+    if (code == 0)
+        settings_take_last(t);
     return code;
 }
 
@@ -581,7 +567,7 @@ void target_free(struct target *t)
     if (t->lock_fd >= 0)
         close(t->lock_fd);
     close(t->ready_fd);
-    free_lists(t);
+    target_lists_free(t);
     params_free(target_param_rows, &t->params);
     free(t);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The settings in deploy/container and deploy/kubernetes are parameters of the daemons they are
-given to: a daemon does not look at other variables of its environment, so that a wrong name would
-do nothing. And the image's build is sent every folder that meson reads."""
+"""The settings in deploy/container, deploy/kubernetes and the chart are parameters of the daemons
+they are given to: a daemon does not look at other variables of its environment, so that a wrong
+name would do nothing. And the image's build is sent every folder that meson reads."""
 
 import json
 import pathlib
@@ -19,7 +19,11 @@ FILES = {
     "deploy/container/Dockerfile": ("dfc-proxyd", "dfc-targetd"),
     "deploy/container/dfc-healthy": ("dfc-proxyd", "dfc-targetd"),
     "deploy/container/compose.yaml": ("dfc-proxyd", "dfc-targetd"),
+    "deploy/helm/dfc/templates/cached.yaml": ("dfc-cached",),
+    "deploy/helm/dfc/templates/proxy.yaml": ("dfc-proxyd",),
+    "deploy/helm/dfc/templates/target.yaml": ("dfc-targetd",),
     "deploy/kubernetes/cached.yaml": ("dfc-cached",),
+    "deploy/kubernetes/mount.yaml": ("dfc-cached",),  # as a member's, which --help lists
     "deploy/kubernetes/proxy.yaml": ("dfc-proxyd",),
     "deploy/kubernetes/target.yaml": ("dfc-targetd",),
 }
@@ -77,7 +81,7 @@ class Kubernetes(unittest.TestCase):
             text = (ROOT / "deploy/kubernetes" / f"{name}.yaml").read_text()
             for words in ("runAsNonRoot: true", "seccompProfile: {type: RuntimeDefault}",
                           "drop: [ALL]", "allowPrivilegeEscalation: false",
-                          "readOnlyRootFilesystem: true", "limits: {memory:",
+                          "readOnlyRootFilesystem: true", '"limits":{"memory":',
                           "automountServiceAccountToken: false", "kind: PodDisruptionBudget",
                           "topologySpreadConstraints"):
                 self.assertIn(words, text, name)
@@ -85,7 +89,7 @@ class Kubernetes(unittest.TestCase):
     def test_the_metadata_service_is_cut_off(self):
         text = (ROOT / "deploy/kubernetes/network.yaml").read_text()
         self.assertIn("policyTypes: [Ingress, Egress]", text)
-        self.assertRegex(text, r"cidr: 0\.0\.0\.0/0\n\s+except: \[169\.254\.0\.0/16\]")
+        self.assertRegex(text, r"cidr: 0\.0\.0\.0/0\n\s+except: \[\"169\.254\.0\.0/16\"\]")
 
     @unittest.skipUnless(shutil.which("kubectl"), "kubectl is not installed")
     def test_kustomize_builds_it(self):
@@ -108,7 +112,8 @@ class Systemd(unittest.TestCase):
         for name in self.UNITS:
             text = (ROOT / "deploy/systemd" / f"{name}.service.in").read_text()
             for words in ("StartLimitIntervalSec=0", "RestartSec=", "NoNewPrivileges=yes",
-                          "ProtectSystem=strict", "CapabilityBoundingSet=\n", "ExecReload="):
+                          "ProtectSystem=strict", "CapabilityBoundingSet=\n", "ExecReload=",
+                          "Type=notify\nNotifyAccess=main\nTimeoutStartSec="):
                 self.assertIn(words, text, name)
             self.assertNotIn("RequiresMountsFor", text, name)
 
@@ -144,9 +149,10 @@ class Deployments(unittest.TestCase):
         self.assertEqual(settings(text), {"DFC_ID", "DFC_X", "DFC_Z", "DFC_DIR"})
 
     def test_every_file_is_looked_at(self):
-        found = {str(p.relative_to(ROOT)) for folder in ("container", "kubernetes")
+        found = {str(p.relative_to(ROOT))
+                 for folder in ("container", "kubernetes", "helm/dfc/templates")
                  for p in (ROOT / "deploy" / folder).iterdir()
-                 if "DFC_" in p.read_text() and p.suffix != ".md"}
+                 if re.search("DFC_[A-Z]", p.read_text()) and p.suffix not in (".md", ".tpl")}
         self.assertEqual(found, set(FILES))
 
 

@@ -6,7 +6,8 @@
                            of bucket properties in buckets.md, and python, which the docstrings
                            of the package say (python_pages.py); looks for dead links and headings,
                            for pages that sources name and that are not there, for parameters
-                           of calls there that no call has, and at the form of CHANGELOG.md
+                           of calls there that no call has, for commands that write a key which
+                           others can read, and at the form of CHANGELOG.md
 """
 
 import os
@@ -56,16 +57,29 @@ PARAMETERS = f"""# Parameters
 
 {GENERATED}
 
-A daemon takes each parameter from four sources. A later source wins:
+A daemon takes each parameter from these sources. A later source wins:
 
 1. the default below
-2. a JSON file, `--config FILE`, with the parameters by name
-3. the environment: `DFC_CONNECTIONS_MAX=2000`
-4. the command line: `--connections-max=2000`
+2. on a target, the cluster's setting of that name: `dfcctl config set sort_memory 512MiB`
+3. a JSON file, `--config FILE`, with the parameters by name
+4. the environment: `DFC_CONNECTIONS_MAX=2000`
+5. the command line: `--connections-max=2000`
+6. a change while the daemon runs: `dfcctl config set --node NODE`
 
 Sizes take units (`64MiB`), durations too (`500ms`, `10s`, `2h`). An unknown name or a value out of
-bounds stops the start. `dfcctl config show --node NODE` shows the values in force and which of them can
-change while the daemon runs.
+bounds stops the start. `dfcctl config show --node NODE` shows the values in force, their sources, and
+which of them can change while the daemon runs. A change with `--node` lasts until the daemon ends. To keep a
+value for one node, write it into its configuration file: SIGHUP takes it, a start does, too.
+
+The last rows of the cluster-wide table below are parameters of targets. Their settings last, and hold for
+targets that join later. A target that cannot reach the primary starts with the last settings that it knows.
+
+The other parameters are read once, at the start:
+
+- names, addresses, ports, keys and directories: other nodes and open files depend on them
+- numbers of threads and connections, sizes of buffers and indexes: memory is taken by them
+- access control and what must be the same on every node: a change takes a restart of each node
+- intervals of background work: their timers are set
 
 ## Parameters of dfc-proxyd
 
@@ -194,6 +208,15 @@ def lost_pages():
                             if not os.path.exists(os.path.join(ROOT, page)))
 
 
+def readable_keys():
+    """Commands that open the file of a new key before the umask counts."""
+    for path in markdown_files():
+        for line in read(path).splitlines():
+            if re.search(r"openssl rand.*> *[\w./]", line) and \
+               not re.search(r"\(umask 077; .*> *[\w./]+\)", line):
+                yield f"{os.path.relpath(path, ROOT)}: others can read the key: {line.strip()}"
+
+
 def unknown_parameters(api):
     """What pages of docs/reference/ have clients ask, and no call takes."""
     known = set(re.findall(r"`([a-z_]+)`=", api))
@@ -246,7 +269,7 @@ def main(args):
         return 0
     wrong = [f"{os.path.relpath(path, ROOT)} is not what the programs say; tests/docs.py --write"
              for path, text in pages.items() if not os.path.exists(path) or read(path) != text]
-    wrong += [*dead_links(), *lost_pages()]
+    wrong += [*dead_links(), *lost_pages(), *readable_keys()]
     log = list(changelog())
     wrong += log[:5] + (["a rebase may have mixed two versions of CHANGELOG.md: take that of main, "
                          "and add your entry at the end of its list"] if len(log) > 5 else [])

@@ -34,10 +34,11 @@ TESTING = re.compile(r"_test\.[ch]$|_fuzz\.c$|/testing/")
 FOLDER = re.compile(r"\b((?:[a-z0-9]+/)+)")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 # Headers that are installed side by side.
-INSTALLED = ("api/dfc.h", "api/dfc_jobs.h", "api/dfc_ring.h")
+INSTALLED = ("api/dfc.h", "api/dfc_jobs.h", "api/dfc_ring.h", "plog/plfs/plfs.h",
+             "plog/plfs/plfs_error.h")
 CLIENTS_TABLES = {"cluster/props/bucket_props.def"}
-CLIENTS_ENGINES = {("api/ctl", "sort"), ("api/ctl", "vdisc"), ("api/ctl", "ring"), ("vdisc/client", "vdisc"),
-                   ("plog/client", "plog"),
+CLIENTS_ENGINES = {("api/ctl", "sort"), ("api/ctl", "vdisc"), ("api/ctl", "ring"), ("api/ctl", "plog"), ("vdisc/client", "vdisc"),
+                   ("plog/client", "plog"), ("plog/plfs", "plog"),
                    ("mount/image", "vdisc"), ("cache", "hrw"), ("cache", "io"), ("mount/group", "hrw"),
                    ("mount/group", "io"), ("mount/group", "net"), ("mount/cached", "net")}
 # The fields of `struct target` that belong to a room above target/node/.
@@ -152,7 +153,7 @@ def check_includes(rule, root, path, text):
     for found in INCLUDE.finditer(text):
         at = f"{path}:{line_of(text, found.start())}"
         target_path = found.group(1)
-        if path in INSTALLED and os.path.join("api", target_path) in INSTALLED:
+        if path in INSTALLED and os.path.join(os.path.dirname(path), target_path) in INSTALLED:
             continue
         if not os.path.exists(os.path.join(root, target_path)):
             if os.path.exists(os.path.join(root, os.path.dirname(path), target_path)):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Linters over the whole tree: flake8 and pylint for Python, shellcheck for shell.
+"""Linters over the whole tree: flake8 and pylint for Python, shellcheck for shell, clang-tidy for C.
 
-    lint.py                  these three
-    lint.py --tidy [FILE…]   clang-tidy over these C files, or over all; needs a build directory
+    lint.py                  flake8 and shellcheck: seconds
+    lint.py --tidy [FILE…]   clang-tidy over these C files, or over all, and then pylint, too; needs a
+                             build directory
 
 What a linter is not asked for stands here, with the reason.
 """
@@ -82,18 +83,23 @@ def lint():
     python = tree(".py")
     shell = [f for f in tree("") if f.endswith(".sh") or is_shell(f)]
     return [objects(["flake8", *python], f"flake8: {len(python)} scripts"),
-            objects(["pylint", f"--disable={','.join(PYLINT_OFF)}", *python],
-                    f"pylint: {len(python)} scripts"),
             objects(["shellcheck", "-x", *shell], f"shellcheck: {len(shell)} scripts")]
 
 
+def pylint():
+    python = tree(".py")
+    return objects(["pylint", f"--disable={','.join(PYLINT_OFF)}", *python],
+                   f"pylint: {len(python)} scripts")
+
+
 def tidy(files):
+    slow = [] if files else [pylint()]
     files = [f for f in files or tree(".c")
              if f.endswith(".c") and not f.startswith("tests/extend/")]  # built in a copy alone
     checks = ",".join([*TIDY, *(f"-{name}" for name in TIDY_OFF)])
     build = os.environ.get("DFC_BUILD", os.path.join(ROOT, "build"))
     if not files:
-        return []
+        return slow
     # As in meson.build: fortified calls are no code of clang's.
     command = ["xargs", "-P", str(os.cpu_count()), "-n", "4", "clang-tidy-14", "-p", build,
                "--extra-arg=-U_FORTIFY_SOURCE", "--quiet", "--warnings-as-errors=*",
@@ -101,7 +107,7 @@ def tidy(files):
     print(f"== clang-tidy: {len(files)} files", flush=True)
     done = subprocess.run(command, cwd=ROOT, input="\n".join(files), text=True, check=False,
                           stderr=subprocess.DEVNULL)
-    return [done.returncode != 0]
+    return [*slow, done.returncode != 0]
 
 
 if __name__ == "__main__":

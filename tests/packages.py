@@ -11,6 +11,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -77,7 +78,7 @@ class Packages(unittest.TestCase):
         self.assertEqual(packages(),
                          ["dfc-server", "dfc-client", "libdfc", "libdfc-dev", "python3-dfc"])
         for path in DEBIAN.iterdir():
-            if path.suffix in (".install", ".dirs", ".examples", ".docs"):
+            if path.suffix in (".install", ".dirs", ".examples", ".docs", ".prerm", ".postinst"):
                 self.assertIn(path.stem, packages())
             if path.suffix in (".examples", ".docs"):
                 for name in path.read_text().split():
@@ -92,6 +93,40 @@ class Packages(unittest.TestCase):
         python = re.search(r'^version = "([^"]+)"', (ROOT / "python/pyproject.toml").read_text(),
                            re.M).group(1)
         self.assertEqual((packed, python), (version, version))
+
+
+class Scripts(unittest.TestCase):
+    """What the maintainer scripts of dfc-server ask of systemd."""
+
+    def asked(self, script, *arguments, systemd=True):
+        """The commands that the script runs, as it does where systemd runs, or does not."""
+        with tempfile.TemporaryDirectory(prefix="dfc-packages-") as directory:
+            place = pathlib.Path(directory)
+            for name in ("deb-systemd-invoke", "systemctl"):
+                (place / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {place}/log\nexit 1\n')
+                (place / name).chmod(0o755)
+            if systemd:
+                (place / "running").mkdir()
+            text = (DEBIAN / f"dfc-server.{script}").read_text()
+            self.assertRegex(text, "(?m)^#DEBHELPER#$")
+            (place / script).write_text(text.replace("/run/systemd/system", f"{place}/running"))
+            subprocess.run(["sh", place / script, *arguments], check=True,
+                           env={"PATH": f"{place}:/usr/bin:/bin"})
+            log = place / "log"
+            return log.read_text().splitlines() if log.exists() else []
+
+    def test_a_removal_alone_stops_the_daemons(self):
+        stop = ["deb-systemd-invoke stop dfc-targetd.service dfc-proxyd.service"]
+        self.assertEqual(self.asked("prerm", "remove"), stop)
+        self.assertEqual(self.asked("prerm", "upgrade", "2"), [])
+        self.assertEqual(self.asked("prerm", "remove", systemd=False), [])
+
+    def test_an_installation_makes_systemd_read_the_units(self):
+        reload = ["systemctl --system daemon-reload"]
+        self.assertEqual(self.asked("postinst", "configure"), reload)
+        self.assertEqual(self.asked("postinst", "configure", "1"), reload)
+        self.assertEqual(self.asked("postinst", "abort-upgrade", "2"), [])
+        self.assertEqual(self.asked("postinst", "configure", systemd=False), [])
 
 
 class Manual(unittest.TestCase):

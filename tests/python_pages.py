@@ -16,12 +16,18 @@ SOURCES = os.path.join(ROOT, "python", "src", "dfc")
 SECTIONS = (
     ("dfc", "client", ""), ("dfc", "bucket", ""), ("dfc", "object", ""), ("dfc", "job", ""),
     ("dfc", "errors", ""), ("dfc.objects", "objects", ""), ("dfc.ring", "ring", ""), ("dfc.shards", "shards", ""),
-    ("dfc.torch", "torch", "It needs the package `torch`."), ("dfc.vdisc", "vdisc", ""),
+    ("dfc.torch", "torch", "It needs the package `torch`."),
+    ("dfc.torch.checkpoint", "torch/checkpoint", "It needs the package `torch`."), ("dfc.vdisc", "vdisc", ""),
     ("dfc.webdataset", "webdataset", ""),
     ("dfc.fs", "fs", "It needs the package `fsspec`. Its methods are those of any file system of fsspec."),
 )
 
-#: What the modules of the package use of each other: no caller needs it.
+#: What torch calls of a StorageWriter and a StorageReader.
+_OF_TORCH = {"reset", "validate_checkpoint_id", "set_up_storage_writer", "set_up_storage_reader",
+             "prepare_local_plan", "prepare_global_plan", "read_metadata", "read_data", "write_data",
+             "finish", "storage_meta"}
+
+#: What the modules of the package use of each other, or torch of them: no caller needs it.
 LEFT_OUT = {
     "dfc.Client": {"policy", "call", "caller", "get_json", "send_json", "start_job"},
     "dfc.object": {"info_of", "size_of", "compare", "Reader"},
@@ -30,12 +36,13 @@ LEFT_OUT = {
     "dfc.webdataset": {"gopen", "download"},
     "dfc.vdisc.Image": {"read_range"},
     "dfc.fs": {"Download"},
+    "dfc.torch.checkpoint.DfcWriter": _OF_TORCH, "dfc.torch.checkpoint.DfcReader": _OF_TORCH,
 }
 
 #: What a variable of a class is called; else the name of the class.
 CALLED = {"ObjectReader": "reader", "ShardReader": "reader", "ShardDataset": "data",
           "ObjectDataset": "data", "MapDataset": "data", "ImageDataset": "data",
-          "RingReader": "reader", "RingShare": "share"}
+          "RingReader": "reader", "RingShare": "share", "DfcWriter": "writer", "DfcReader": "reader"}
 
 HEAD = """# Python package
 
@@ -140,7 +147,9 @@ def function_part(node, section, _):
 
 
 def module_part(section, module):
-    with open(os.path.join(SOURCES, module + ".py"), encoding="utf-8") as f:
+    path = os.path.join(SOURCES, module)
+    path = os.path.join(path, "__init__") if os.path.isdir(path) else path
+    with open(path + ".py", encoding="utf-8") as f:
         tree = Named(f.read()).tree
     left_out = LEFT_OUT.get(section if section != "dfc" else "dfc." + module, set())
     return "".join((class_part if isinstance(n, ast.ClassDef) else function_part)(n, section, tree)
@@ -150,7 +159,9 @@ def module_part(section, module):
 def forgotten():
     """Modules that no section has."""
     known = {module for _, module, _ in SECTIONS} | {"batch"}
-    names = {name[:-3] for name in os.listdir(SOURCES) if re.fullmatch(r"[a-z]\w*\.py", name)}
+    names = {os.path.relpath(os.path.join(folder, name), SOURCES)[:-3]
+             for folder, _, files in os.walk(SOURCES) for name in files
+             if re.fullmatch(r"[a-z]\w*\.py", name)}
     return sorted(names - known)
 
 

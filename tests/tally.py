@@ -15,7 +15,7 @@ UNSTEADY_MAX of a log.  test.sh runs each twice more, alone; both runs, in again
 first log, must pass.  A test that passed so is named in the output with its first failure: the test
 must be mended, or what it found.  These failures are final:
 
-  - a report of a sanitizer, a crash, a failed assertion
+  - a report of a sanitizer, a crash, a failed assertion, an exception of Python that is not about time
   - unit tests, simulations and fuzzers, also where they hang: only black-box tests are repeated
   - histories, copies, crashes and kills
   - all of a log with more failures than UNSTEADY_MAX
@@ -34,8 +34,14 @@ LINES_MAX = 20
 UNSTEADY_MAX = 3
 AGAIN_RUNS = 2  # as in test.sh
 FAILED_TEST = re.compile(r"^not ok ", re.M)
-FINAL = re.compile(r"history|copies|crash|kills|powercut")  # a rare failure is what they look for
-REPORT = re.compile(r"Sanitizer|\bdied$|runtime error:|Assertion .* failed|core dumped|^Traceback ", re.M)
+FINAL = re.compile(r"history|copies|crash|kill|powercut")  # a rare failure is what they look for
+REPORT = re.compile(r"Sanitizer|\bdied$|runtime error:|Assertion .* failed|core dumped", re.M)
+TRACEBACK = re.compile(r"^Traceback ", re.M)
+CHAINED = re.compile(r"^(During handling of the above|The above) exception", re.M)
+# The test script's own exceptions: nobody answered in time, or nobody listened yet.  A connection that
+# is cut is no matter of time.
+WAITED = re.compile(r"^not ok  \w+: (Timeout|TimeoutError|TimeoutExpired|ConnectTimeout|ReadTimeout"
+                    r"|ConnectionRefusedError)\(", re.M)
 
 
 def allowed_skips(path):
@@ -77,9 +83,14 @@ def told(text):
     return [lines[i] for i in chosen] or lines[-LINES_MAX:]
 
 
+def has_other_exceptions(text):
+    waited = len(WAITED.findall(text))
+    return len(TRACEBACK.findall(text)) > (waited + len(CHAINED.findall(text)) if waited else 0)
+
+
 def is_unsteady(result, text, suites):
     """May it pass on a machine that does nothing else?"""
-    if REPORT.search(text) or "blackbox" not in suites:
+    if REPORT.search(text) or has_other_exceptions(text) or "blackbox" not in suites:
         return False
     return result == "TIMEOUT" or (result == "FAIL" and FAILED_TEST.search(text) is not None)
 
@@ -108,14 +119,15 @@ def repeated(path):
 
 
 def decided(path):
-    """The rows of a log, where a test that was repeated has its worst run alone."""
+    """The rows of a log, where a test that was repeated has its worst run alone.  A repetition that was
+    skipped says nothing: the first failure stays."""
     again, names = repeated(path), unsteady(path)
     for row in results(path):
         if row[0] in names and row[0] in again:
             print(f"unsteady: {path}: {row[0]}: {row[1]} ({row[2]:.1f} s), and was repeated alone")
             for line in told(row[3]):
                 print(f"    {line[:300]}")
-            row = again[row[0]]
+            row = again[row[0]] if again[row[0]][1] != "SKIP" else row
         yield row
 
 

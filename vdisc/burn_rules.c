@@ -25,6 +25,14 @@ bool burn_rules_is_header(const char *name, const char *key)
     return key == NULL || (strlen(key) == len - TAIL && strncmp(name, key, len - TAIL) == 0);
 }
 
+int burn_rules_busy(const char *bucket, const char *key, const char *what, struct error *err)
+{
+    return error_set(err, E_OBJECT_RESERVED,
+                     "%s is at work: repeat when it has ended; if it was killed, remove the object "
+                     "'%s/%s'",
+                     what, bucket, key);
+}
+
 /* --- rows ------------------------------------------------------------------------------------- */
 
 int burn_rules_count(const struct plan *p, uint64_t rows_max, struct error *err)

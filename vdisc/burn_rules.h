@@ -11,6 +11,14 @@ char *burn_rules_header_name(const char *key, const struct checksum_value *sha25
 /* Is the name that of a header, of the image `key`; NULL: of any image? */
 bool burn_rules_is_header(const char *name, const char *key);
 
+/* Objects of a bucket whose contents are removed now, or into which images are burned now
+ * (client/lease.h); and for how long a collection counts that was killed. */
+#define BURN_LEASES ".dfc-vdisc/"
+#define BURN_COLLECTIONS BURN_LEASES "gc/"
+#define BURN_COLLECTION_MS (24ll * 3600 * 1000)
+/* E_OBJECT_RESERVED: this object says that something is at work. */
+int burn_rules_busy(const char *bucket, const char *key, const char *what, struct error *err);
+
 /* --- rows ------------------------------------------------------------------------------------- */
 
 /* The rows of a CSV go into a plan. */

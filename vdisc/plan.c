@@ -29,6 +29,7 @@ void plan_free(struct plan *p)
     free(p->parts);
     free(p->objects);
     free(p->unknown);
+    free(p->fresh);
     free(p);
 }
 
@@ -45,12 +46,16 @@ static const char *copy(struct plan *p, const char *text)
     return text != NULL ? arena_strdup(p->texts, text) : NULL;
 }
 
-static void add_file(struct plan *p, const struct burn_row *row, const struct plan_part *part)
+static void add_file(struct plan *p, const struct burn_row *row, const struct plan_part *part,
+                     bool older)
 {
     p->files = grown(p->files, p->file_count, &p->file_room, sizeof *p->files);
     struct named *f = &p->files[p->file_count++];
-    *f = (struct named){
-        .part = *part, .entry = (uint32_t)p->count, .line = row->line, .checksum = row->checksum};
+    *f = (struct named){.part = *part,
+                        .entry = (uint32_t)p->count,
+                        .line = row->line,
+                        .checksum = row->checksum,
+                        .older = older};
     f->part.bucket = copy(p, part->bucket);
     f->part.key = copy(p, part->key);
     f->part.etag = copy(p, part->etag);
@@ -68,7 +73,7 @@ void plan_add(struct plan *p, enum plan_layer layer, const struct burn_row *row,
     p->layers[p->count] =
         (struct layer_entry){.layer = (uint8_t)layer, .directory = e->kind == ISO_DIRECTORY};
     if (e->kind == ISO_FILE)
-        add_file(p, row, part);
+        add_file(p, row, part, layer == PLAN_OLDER);
     p->count++;
 }
 
@@ -338,7 +343,14 @@ static int lay_out(struct plan *p, const struct plan_options *o, struct error *e
     return rc;
 }
 
-static int put_in_order(struct plan *p, const struct plan_options *o, struct error *err)
+int plan_sort_files(struct plan *p, struct error *err)
+{
+    if (p->file_count > 0)
+        qsort(p->files, p->file_count, sizeof *p->files, compare_files);
+    return unite_rows(p, err);
+}
+
+int plan_put_in_order(struct plan *p, const struct plan_options *o, struct error *err)
 {
     if (p->ordered)
         return 0;
@@ -346,9 +358,7 @@ static int put_in_order(struct plan *p, const struct plan_options *o, struct err
     if (p->count >= UINT32_MAX)
         return error_set(err, E_IMAGE_TOO_LARGE, "the list has more than 2^32 rows");
     int rc = apply_layers(p, o->names, err);
-    if (rc == 0 && p->file_count > 0)
-        qsort(p->files, p->file_count, sizeof *p->files, compare_files);
-    return rc == 0 ? unite_rows(p, err) : rc;
+    return rc == 0 ? plan_sort_files(p, err) : rc;
 }
 
 static bool is_unknown(const struct plan *p, const struct named *f)
@@ -359,7 +369,7 @@ static bool is_unknown(const struct plan *p, const struct named *f)
 int plan_unknown(struct plan *p, const struct plan_options *o, struct plan_object **objects,
                  uint32_t *count, struct error *err)
 {
-    int rc = put_in_order(p, o, err);
+    int rc = plan_put_in_order(p, o, err);
     if (rc != 0)
         return rc;
     free(p->unknown);
@@ -382,7 +392,7 @@ int plan_unknown(struct plan *p, const struct plan_options *o, struct plan_objec
 }
 
 /* Both are in the order of objects. */
-static void take_known(struct plan *p)
+void plan_take_known(struct plan *p)
 {
     size_t i = 0;
     for (uint32_t n = 0; n < p->unknown_count; n++) {
@@ -403,10 +413,10 @@ static void take_known(struct plan *p)
 int plan_close(struct plan *p, const struct plan_options *o, struct error *err)
 {
     p->table_max = o->table_max;
-    int rc = put_in_order(p, o, err);
+    int rc = plan_put_in_order(p, o, err);
     if (rc != 0)
         return rc;
-    take_known(p);
+    plan_take_known(p);
     number_contents(p);
     return lay_out(p, o, err);
 }

@@ -2,6 +2,7 @@
  * refers to.  Pure; the caller asks the store for what is known of the objects.
  *
  *     plan_new → plan_add of each row → plan_unknown, to learn checksums
+ *              → plan_files → plan_move, to store contents elsewhere
  *              → plan_close → objects: etag, checksum → plan_table
  *
  * Rows may be in layers: an older image, what is removed, what is put in its place (layers.h).
@@ -42,6 +43,16 @@ struct plan_object {
     const char *pin; /* "TYPE:HEX" */
 };
 
+/* A file that is new in the image. */
+struct plan_file {
+    const char *path; /* clean */
+    uint64_t size;
+    struct checksum_value checksum;
+    uint64_t line;
+    struct plan_part part; /* where it is */
+    uint32_t number;       /* the plan's own */
+};
+
 struct plan_options {
     enum iso_names names;
     bool joliet;
@@ -62,6 +73,12 @@ uint64_t plan_rows(const struct plan *p);
  * of plan_close(). */
 int plan_unknown(struct plan *p, const struct plan_options *options, struct plan_object **objects,
                  uint32_t *count, struct error *err);
+/* Optional, behind plan_unknown(): all files of PLAN_NEW, in path order.  The list is the plan's,
+ * and knows what was learnt.  Errors as of plan_close(). */
+int plan_files(struct plan *p, const struct plan_options *options, struct plan_file **files,
+               size_t *count, struct error *err);
+/* The files are where the caller has set their `part` to. */
+int plan_move(struct plan *p, struct error *err);
 /* E_INVALID: two rows contradict each other; E_NOT_FOUND: no entry has a removed path;
  * E_IMAGE_NAME, E_IMAGE_TOO_LARGE. */
 int plan_close(struct plan *p, const struct plan_options *options, struct error *err);

@@ -1,4 +1,4 @@
-/* What the files of a plan share: plan.c, plan_table.c. */
+/* What the files of a plan share: plan.c, plan_files.c, plan_table.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,6 +15,7 @@ struct named {
     uint32_t entry;
     uint64_t line;
     struct checksum_value checksum;
+    bool older; /* of PLAN_OLDER */
 };
 
 struct plan {
@@ -35,9 +36,17 @@ struct plan {
     bool ordered;                /* layers are applied, and files are by object */
     struct plan_object *unknown; /* plan_unknown() */
     uint32_t unknown_count;
+    struct plan_file *fresh; /* plan_files() */
+    size_t fresh_count;
     uint64_t table_max; /* struct plan_options */
 };
 
+/* Layers are applied, and files are by object. */
+int plan_put_in_order(struct plan *p, const struct plan_options *o, struct error *err);
+/* Files have moved to other objects: their order is made anew. */
+int plan_sort_files(struct plan *p, struct error *err);
+/* What was learnt of plan_unknown(). */
+void plan_take_known(struct plan *p);
 /* The file that stands for a content. */
 const struct named *plan_stands_for(const struct plan *p, uint32_t content);
 /* Is the file all of its object? */

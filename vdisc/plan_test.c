@@ -257,6 +257,51 @@ static void test_the_order_of_rows_does_not_show(void **state)
     }
 }
 
+/* The way of new files to other objects makes the bytes of a plan that had them there. */
+static void test_files_move(void **state)
+{
+    (void)state;
+    static const struct given older = {"b/old", "o", 9, 'o'};
+    static const struct given before[] = {
+        {"b/y", "y", 5, 's'}, {"a", "x", 5, 't'}, {"b-", "z", 7, 'u'}};
+    static const struct given after[] = {
+        {"b/y", "3", 5, 's'}, {"a", "1", 5, 't'}, {"b-", "2", 7, 'u'}};
+    static const char *const paths[] = {"a", "b/y", "b-"}; /* a directory before its neighbours */
+    static const char *const keys[] = {"1", "3", "2"};
+    const struct plan_options options = {.date_s = ISO_NO_TIME};
+    struct plan *plans[2];
+    struct buf tables[2];
+    struct error err = ERROR_INIT;
+    struct plan_file *files;
+    size_t count;
+    for (size_t n = 0; n < 2; n++) {
+        struct burn_row row = {.entry = {.path = older.path, .size = older.size}};
+        const struct plan_part part = {.bucket = "b", .key = "o", .object_size = older.size};
+        plans[n] = plan_new();
+        plan_add(plans[n], PLAN_OLDER, &row, &part);
+        for (size_t i = 0; i < 3; i++)
+            add(plans[n], n == 0 ? &before[i] : &after[i], i + 1);
+    }
+    assert_int_equal(plan_files(plans[0], &options, &files, &count, &err), 0);
+    assert_int_equal(count, 3);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(files[i].path, paths[i]);
+        files[i].part =
+            (struct plan_part){.bucket = "b", .key = keys[i], .object_size = files[i].size};
+    }
+    assert_int_equal(plan_move(plans[0], &err), 0);
+    for (size_t n = 0; n < 2; n++) {
+        assert_int_equal(plan_close(plans[n], &options, &err), 0);
+        tables[n] = table_of(plans[n]);
+    }
+    assert_int_equal(tables[0].len, tables[1].len);
+    assert_memory_equal(tables[0].data, tables[1].data, tables[0].len);
+    for (size_t n = 0; n < 2; n++) {
+        buf_done(&tables[n]);
+        plan_free(plans[n]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_files_share_an_object),
         cmocka_unit_test(test_checksums_are_learnt),
+        cmocka_unit_test(test_files_move),
         cmocka_unit_test(test_the_order_of_rows_does_not_show),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,10 @@ const struct vdisc_member *vdisc_table_member(const struct vdisc_table *t, uint3
 /* The size of the object, and of the image, in bytes. */
 uint64_t vdisc_extent_size(const struct vdisc_extent *e);
 uint64_t vdisc_table_size(const struct vdisc_table *t);
+/* The first block of each extent, and the end; the caller's. */
+uint64_t *vdisc_table_starts(const struct vdisc_table *t);
+/* The extent that has this block, or UINT32_MAX. */
+uint32_t vdisc_table_extent(const struct vdisc_table *t, const uint64_t *starts, uint32_t lba);
 
 /* Appends the bytes of the object: gzip, the same for the same table.  max: bytes of the message
  * before it is packed; 0: TABLE_MAX_DEFAULT.  E_IMAGE_TOO_LARGE. */

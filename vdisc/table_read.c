@@ -252,3 +252,26 @@ uint64_t vdisc_table_size(const struct vdisc_table *t)
         size += (uint64_t)t->extents[i].blocks * ISO_BLOCK;
     return size;
 }
+
+uint64_t *vdisc_table_starts(const struct vdisc_table *t)
+{
+    uint64_t *starts = xcalloc((size_t)t->count + 1, sizeof *starts);
+    for (uint32_t i = 0; i < t->count; i++)
+        starts[i + 1] = starts[i] + t->extents[i].blocks;
+    return starts;
+}
+
+uint32_t vdisc_table_extent(const struct vdisc_table *t, const uint64_t *starts, uint32_t lba)
+{
+    uint32_t low = 0, high = t->count;
+    if (high == 0 || lba >= starts[high])
+        return UINT32_MAX;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (starts[middle] <= lba)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -13,6 +13,9 @@ void burn_spec_free(struct burn_spec *s)
     free(s->prefix);
     free(s->csv);
     free(s->image);
+    free(s->from);
+    free(s->base);
+    json_decref(s->remove);
     free(s->to);
     free(s->names);
     free(s->description);
@@ -40,11 +43,54 @@ static int take_inputs(json_t *value, struct burn_spec *s, struct error *err)
     int code = take_name(value, "prefix", true, &s->prefix, err);
     if (code == 0)
         code = take_name(value, "csv", false, &s->csv, err);
-    if (code == 0 && (s->prefix != NULL) == (s->csv != NULL))
-        return error_set(
-            err, E_SPEC,
-            "one of 'prefix' and 'csv' must be given (prefix \"\": all of the bucket)");
+    if (code == 0)
+        code = take_name(value, "from", false, &s->from, err);
+    if (code == 0 && s->prefix != NULL && s->csv != NULL)
+        return error_set(err, E_SPEC, "only one of 'prefix' and 'csv' may be given");
+    if (code == 0 && s->prefix == NULL && s->csv == NULL && s->from == NULL)
+        return error_set(err, E_SPEC,
+                         "one of 'prefix' and 'csv', or 'from', must be given (prefix \"\": all of "
+                         "the bucket)");
     return code;
+}
+
+static int take_removals(json_t *value, struct burn_spec *s, struct error *err)
+{
+    json_t *paths = NULL, *path;
+    size_t i;
+    int code = json_get_array(value, "value", "remove", &paths, err);
+    if (code != 0 || paths == NULL)
+        return code;
+    if (s->from == NULL)
+        return error_set(err, E_SPEC, "field 'value.remove' needs 'from', an older image");
+    json_array_foreach(paths, i, path)
+    {
+        if (!json_is_string(path))
+            return error_set(err, E_JSON, "field 'value.remove[%zu]' must be a string", i);
+    }
+    s->remove = json_deep_copy(paths);
+    return 0;
+}
+
+static int take_store(json_t *value, struct burn_spec *s, struct error *err)
+{
+    const char *store = "refer";
+    int code = json_get_str(value, "value", "store", &store, err);
+    if (code == 0)
+        code = take_name(value, "base", false, &s->base, err);
+    if (code != 0)
+        return code;
+    s->packs = strcmp(store, "pack") == 0;
+    s->stores = s->packs || strcmp(store, "unique") == 0;
+    if (!s->stores && strcmp(store, "refer") != 0)
+        return error_set(err, E_SPEC,
+                         "field 'value.store' is '%.32s': it must be refer, unique or pack", store);
+    if (s->base != NULL && !s->stores)
+        return error_set(err, E_SPEC, "field 'value.base' needs 'store' unique or pack");
+    if (s->stores && s->unchecked)
+        return error_set(err, E_SPEC,
+                         "'check' false does not go with 'store' %s: the objects are read", store);
+    return 0;
 }
 
 static int take_output(json_t *value, struct burn_spec *s, struct error *err)
@@ -112,13 +158,15 @@ static int take_identifiers(json_t *value, struct burn_spec *s, struct error *er
 static int parse(json_t *value, struct burn_spec *s, struct error *err)
 {
     static const char *const fields[] = {
-        "prefix", "csv",  "image",       "to",          "digest",      "check", "joliet",
-        "names",  "date", "identifiers", "allow_empty", "description", NULL};
+        "prefix",      "csv",    "image", "to",   "digest",      "check",
+        "joliet",      "names",  "date",  "from", "identifiers", "allow_empty",
+        "description", "remove", "store", "base", NULL};
     const char *description = "";
     int code;
     if ((code = json_only_fields(value, "value", fields, err)) != 0 ||
         (code = take_inputs(value, s, err)) != 0 || (code = take_output(value, s, err)) != 0 ||
         (code = take_flags(value, s, err)) != 0 || (code = take_names(value, s, err)) != 0 ||
+        (code = take_removals(value, s, err)) != 0 || (code = take_store(value, s, err)) != 0 ||
         (code = take_identifiers(value, s, err)) != 0 ||
         (code = json_get_str(value, "value", "description", &description, err)) != 0)
         return code;

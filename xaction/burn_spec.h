@@ -2,6 +2,10 @@
  *
  *     {"prefix": "raw/"}   or  {"csv": "list.csv"}: an object of the bucket that lists the files
  *     "image": name of the table, "to": its bucket (default: the same)
+ *     "from": an older image of the bucket `to`, to begin with; then prefix and csv may be missing
+ *     "remove": ["/test", …]: paths of that image that are left out
+ *     "store": "refer" to the objects, or copy each content once: "unique", or "pack", where small
+ *         ones share objects; "base": an older image of the bucket `to`, whose contents are used
  *     "digest": the targets compute the SHA-256 of what no row knows
  *     "check": false: the objects are not asked for
  *     "names": "any", "portable", "extended"; "joliet"; "date": Unix seconds
@@ -17,9 +21,12 @@
 #include "common/error.h"
 
 struct burn_spec {
-    char *prefix, *csv; /* one of them is NULL */
+    char *prefix, *csv; /* one of them is NULL; both with `from` alone */
     char *image;
-    char *to; /* or NULL */
+    char *from, *base;  /* or NULL */
+    json_t *remove;     /* an array of texts, or NULL */
+    bool stores, packs; /* contents; in packs */
+    char *to;           /* or NULL */
     bool digest, unchecked, joliet, allow_empty;
     bool dated;
     int64_t date_s;

@@ -52,6 +52,31 @@ static void test_a_list_with_everything(void **state)
     burn_spec_free(s);
 }
 
+static void test_older_images(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    struct burn_spec *s = NULL;
+    assert_int_equal(
+        parse("{\"image\": \"a.vdsc\", \"from\": \"o.vdsc\", \"remove\": [\"/x\"]}", &s, &err), 0);
+    assert_null(s->prefix);
+    assert_string_equal(s->from, "o.vdsc");
+    assert_string_equal(json_string_value(json_array_get(s->remove, 0)), "/x");
+    assert_false(s->stores || s->packs);
+    burn_spec_free(s);
+    assert_int_equal(parse("{\"image\": \"a.vdsc\", \"prefix\": \"\", \"base\": \"o.vdsc\", "
+                           "\"store\": \"pack\"}",
+                           &s, &err),
+                     0);
+    assert_string_equal(s->base, "o.vdsc");
+    assert_true(s->stores && s->packs);
+    burn_spec_free(s);
+    assert_int_equal(
+        parse("{\"image\": \"a.vdsc\", \"csv\": \"l\", \"store\": \"unique\"}", &s, &err), 0);
+    assert_true(s->stores && !s->packs);
+    burn_spec_free(s);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -62,6 +87,12 @@ static void test_refused(void **state)
     } rows[] = {
         {"{}", E_SPEC, "one of 'prefix' and 'csv'"},
         {"{\"prefix\": \"a\", \"csv\": \"b\", \"image\": \"c\"}", E_SPEC, "one of"},
+        {"{\"prefix\": \"a\", \"image\": \"c\", \"remove\": [\"/x\"]}", E_SPEC, "'from'"},
+        {"{\"from\": \"a\", \"image\": \"c\", \"remove\": [1]}", E_JSON, "remove[0]"},
+        {"{\"prefix\": \"a\", \"image\": \"c\", \"store\": \"zip\"}", E_SPEC, "value.store"},
+        {"{\"prefix\": \"a\", \"image\": \"c\", \"base\": \"b\"}", E_SPEC, "'store'"},
+        {"{\"prefix\": \"a\", \"image\": \"c\", \"store\": \"pack\", \"check\": false}", E_SPEC,
+         "'check'"},
         {"{\"prefix\": \"a\"}", E_SPEC, "value.image"},
         {"{\"prefix\": \"a\", \"image\": \"\"}", E_NAME, "value.image"},
         {"{\"prefix\": \"a\", \"image\": \"c/\"}", E_NAME, "value.image"},
@@ -87,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_prefix),
         cmocka_unit_test(test_a_list_with_everything),
+        cmocka_unit_test(test_older_images),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

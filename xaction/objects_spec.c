@@ -48,6 +48,15 @@ static int parse_list(json_t *list, struct objects_spec *s, struct error *err)
     return 0;
 }
 
+/* Its last name is its longest one, and all have the same characters but digits. */
+static int check_last_name(const struct name_template *t, const char *field, struct error *err)
+{
+    _cleanup_buf_ struct buf last = BUF_INIT;
+    template_name(t, template_count(t) - 1, &last);
+    int r = object_name_check(buf_str(&last), last.len, err);
+    return r != 0 ? error_wrap(err, "field '%s'", field) : 0;
+}
+
 static int check_template(const struct name_template *t, struct error *err)
 {
     switch (template_kind(t)) {
@@ -71,7 +80,7 @@ static int check_template(const struct name_template *t, struct error *err)
                          "prefix, or do it in parts",
                          template_text(t), (unsigned long long)template_count(t),
                          OBJECTS_NAMES_MAX);
-    return 0;
+    return check_last_name(t, "value.template", err);
 }
 
 static int parse_template(const char *text, struct objects_spec *s, struct error *err)
@@ -181,16 +190,12 @@ static int parse_prefetch(json_t *value, struct objects_spec *s, struct error *e
 
 static int check_shards(const struct name_template *t, struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf last = BUF_INIT;
     if (template_kind(t) == TEMPLATE_PREFIX)
         return error_set(err, E_SPEC,
                          "field 'value.to.template': '%.128s' has no range, as "
                          "train-{00000..99999}.tar has; give one archive as 'archive'",
                          template_text(t));
-    template_name(t, template_count(t) - 1, &last);
-    int r = object_name_check(buf_str(&last), last.len, err);
-    return r != 0 ? error_wrap(err, "field 'value.to.template'") : 0;
+    return check_last_name(t, "value.to.template", err);
 }
 
 static int parse_shard_size(json_t *value, struct objects_spec *s, struct error *err)

@@ -1,5 +1,5 @@
-/* What the jobs `delete`, `copy`, `prefetch`, `evict`, `archive` and `unarchive` are asked
- * for, and what the primary adds to it.  Pure.
+/* What the jobs `delete`, `copy`, `prefetch`, `evict`, `archive`, `unarchive` and
+ * `flatten` are asked for, and what the primary adds to it.  Pure.
  *
  *     {"list": ["a", "b"]}  or  {"template": "shard-{0000..0099}.tar"}  or  {"prefix": "raw/"}
  *     copy also: "to": bucket, "prepend": text before the new names

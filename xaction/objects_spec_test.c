@@ -254,6 +254,11 @@ static void test_refusals(void **state)
     refuse("delete", "{\"template\": \"s-00.tar\"}", E_SPEC, "no range");
     refuse("delete", "{\"template\": \"s-%06d\"}", E_SPEC, "no end");
     refuse("delete", "{\"template\": \"s-{0..10000000}\"}", E_SPEC, "10000001 names");
+    char text[1200];
+    snprintf(text, sizeof text, "{\"template\": \"%01023d{0..9}\"}", 0);
+    objects_spec_free(accept("delete", text));
+    snprintf(text, sizeof text, "{\"template\": \"%01023d{0..10}\"}", 0); /* 1025 bytes */
+    refuse("delete", text, E_NAME, "value.template");
     refuse("delete", "{\"prefix\": \"a\", \"to\": \"b\"}", E_JSON, "to");
     refuse("copy", "{\"prefix\": \"a\"}", E_JSON, "value.to");
     refuse("copy", "{\"to\": \"-no\"}", E_NAME, "value.to");

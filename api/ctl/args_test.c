@@ -121,7 +121,7 @@ static void mistakes_are_named(void **state)
     REFUSED("there is no 'job sho'; did you mean 'job show'?", "job", "sho");
     REFUSED("there is no 'bucket delete'; it is 'bucket rm' here", "bucket", "delete", "b");
     REFUSED("there is no 'bucket list'; it is 'bucket ls' here", "bucket", "list");
-    REFUSED("there is no 'node frobnicate'; there are ls, show, maintenance, ok-to-stop, "
+    REFUSED("there is no 'node frobnicate'; there are ls, show, logs, maintenance, ok-to-stop, "
             "decommission, rm",
             "node", "frobnicate");
     REFUSED("there is no flag --prefx; did you mean --prefix?", "ls", "--prefx=a");

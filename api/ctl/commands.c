@@ -110,8 +110,28 @@ static const struct flag_help of_fs_cache[] = {
 static const struct flag_help of_fs_umount[] = {
     {F_timeout, "wait no longer for the process (default 60s)"}, {F_END, NULL}};
 
+static const struct flag_help of_plog_mount[] = {
+    {F_write_buffer,
+     "memory of all writers; above it, writes wait until theirs is stored (default 512MiB)"},
+    {F_uploads, "segments of a file that are stored at once, at most 64 (default 8)"},
+    {F_read_only, "programs may write nothing"},
+    {F_uid, "owner of directories (default: the caller)"},
+    {F_gid, "group of directories (default: the caller's)"},
+    {F_dir_mode, "permissions of directories, octal (default 0755)"},
+    {F_END, NULL}};
 static const struct flag_help of_plog_recover[] = {
     {F_timeout, "a writer that says nothing for so long is dead (default 60s)"}, {F_END, NULL}};
+
+static const struct flag_help of_plog_flatten[] = {
+    {F_job, "let the targets do it, and print the job's id"},
+    {F_recursive, "with --job: all plogs whose names begin with NAME"},
+    {F_END, NULL}};
+static const struct flag_help of_plog_gc[] = {
+    {F_grace, "a container of which an object is younger stays (default 1d)"},
+    {F_dry_run, "count, and remove nothing"},
+    {F_END, NULL}};
+static const struct flag_help of_plog_ls[] = {
+    {F_long, "show ids, too: the objects are below .dfc-plog/ID/"}, {F_END, NULL}};
 
 const struct noun nouns[] = {
     {"cluster", "The whole cluster"},

@@ -1,11 +1,12 @@
 #include "api/ctl/copy_object.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "api/failure.h"
 #include "common/checksum.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
+#include "plog/type.h"
 
 #define BLOCK_BYTES (4u << 20)
 
@@ -44,12 +45,18 @@ static bool damaged(struct copy *c)
 
 static int fail_read(struct copy *c, const char *why)
 {
-    struct error e;
-    error_set(&e, E_CHECKSUM, "read '%s/%s': %s", c->from->bucket, c->from->key, why);
-    c->failure = (struct dfc_error){.result = DFC_CORRUPT};
-    snprintf(c->failure.code, sizeof c->failure.code, "%s", error_name(e.code));
-    snprintf(c->failure.message, sizeof c->failure.message, "%s", e.message);
+    failure_set(&c->failure, DFC_CORRUPT, E_CHECKSUM, "read '%s/%s': %s", c->from->bucket,
+                c->from->key, why);
     return -1;
+}
+
+/* Two heads of one plog: the removal of one would drop the bytes of the other. */
+static int refuse_plog(const struct object_name *from, struct dfc_error *err)
+{
+    return failure_set(
+        err, DFC_INVALID, E_INVALID,
+        "'%s/%s' is a plog, whose bytes are in other objects: copy it with 'dfcctl plog cp'",
+        from->bucket, from->key);
 }
 
 static int read_block(struct copy *c)
@@ -111,6 +118,8 @@ int copy_object(struct dfc_client *client, const struct object_name *from,
     int rc = dfc_head(client, from->bucket, from->key, &info, err);
     if (rc != DFC_OK)
         return rc;
+    if (strcmp(info->content_type, PLOG_TYPE) == 0)
+        return refuse_plog(from, err);
     struct copy c = {.client = client, .from = from, .info = info};
     const struct dfc_source source = {
         .read = copy_read, .rewind = copy_rewind, .context = &c, .size = (int64_t)info->size};

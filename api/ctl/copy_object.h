@@ -1,7 +1,7 @@
 /* One object becomes another, through this program: content type and user metadata stay.
  *
  * The source is read in blocks of one version.  Its checksum is compared before the last block is
- * sent, so that a damaged copy is not stored. */
+ * sent, so that a damaged copy is not stored.  The head of a plog is refused: DFC_INVALID. */
 #pragma once
 
 #include "api/ctl/names/name.h"

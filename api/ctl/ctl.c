@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
+#include "api/client.h"
 #include "api/ctl/interrupt.h"
 #include "api/ctl/print/text.h"
 #include "common/buf.h"
@@ -65,7 +66,11 @@ static int report(const struct ctl *ctl, const struct dfc_error *e, const char *
 
 int ctl_fail(const struct ctl *ctl, const struct dfc_error *err, const char *what)
 {
-    return report(ctl, err, what, exit_of_error(err));
+    int code = report(ctl, err, what, exit_of_error(err));
+    if (code == EXIT_UNREACHABLE && ctl->client != NULL && client_is_default(ctl->client))
+        ctl_remark(ctl, "dfcctl: neither --endpoint nor DFC_ENDPOINT names a proxy of the cluster: "
+                        "this is the default");
+    return code;
 }
 
 int ctl_fail_common(const struct ctl *ctl, const struct error *err, enum exit_code code)

@@ -46,6 +46,16 @@ class Copy(Case):
             self.run_ctl("cp", "file", to, code=2)
             self.assertIn("'put' stores files", self.err)
 
+    def test_a_plog(self):
+        head = pattern(300, 1)
+        self.write("f", head)
+        self.run_ctl("put", "f", "b/p/head", "--content-type", "application/vnd.dfc.plog+json")
+        for words in (("b/p/head", "b/p/copy"), ("-r", "b/p", "c/p")):
+            self.run_ctl("cp", *words, code=2)
+            self.assertIn("dfcctl plog cp", self.err)
+        self.assertEqual(self.mock.objects("b"), {"d/k": b"data", "p/head": head})
+        self.assertEqual(self.mock.objects("c"), {})
+
     def test_onto_itself(self):
         for to in ("b/d/k", "b/d/", "dfc://b/d/k"):
             self.run_ctl("cp", "b/d/k", to, code=2)

@@ -3,11 +3,13 @@
 interrupts.
 
 DFC_BUILD names the build directory.  Python's standard library only."""
+import http.server
 import os
 import select
 import signal
 import socket
 import sys
+import threading
 import time
 import unittest
 
@@ -115,6 +117,17 @@ class Trouble(Case):
         for words in (["bucket", "ls"], ["ls", "b"], ["job", "show", "j"], ["cluster", "status"]):
             self.run_ctl(*words, code=1)
 
+    def test_an_endpoint_that_nobody_named(self):
+        env = self.environment()
+        del env["DFC_ENDPOINT"]
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", 8080)) == 0:
+                return  # somebody listens at the default
+        self.run_ctl("bucket", "ls", "--retries", "0", env=env, code=5)
+        self.assertIn("neither --endpoint nor DFC_ENDPOINT", self.err)
+        self.run_ctl("bucket", "ls", "--retries", "0", "--endpoint", "http://127.0.0.1:9", code=5)
+        self.assertNotIn("DFC_ENDPOINT", self.err)
+
     def test_an_endpoint_that_is_no_proxy(self):
         self.mock.plan({"do": "status", "status": 404, "code": "no_such_route"})
         self.run_ctl("bucket", "ls", code=1)
@@ -129,6 +142,73 @@ class Trouble(Case):
         p.send_signal(signal.SIGINT)
         _, err = p.communicate(timeout=30 * SLOW)
         self.assertEqual((p.returncode, self.files()), (130, []), err)
+
+    def test_a_primary_that_does_not_wait_for_events(self):
+        """It is asked again after a pause, which is no shorter on a slow machine."""
+        asked = []
+
+        class Primary(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(time.monotonic())
+                body = b'{"events": [], "next": "run.0", "anew": false, "missed": 0}'
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Primary) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            p = self.start("cluster", "events", "--follow", "--endpoint",
+                           "http://127.0.0.1:%d" % server.server_port)
+            deadline = time.monotonic() + 30 * SLOW
+            while len(asked) < 3 and time.monotonic() < deadline:
+                select.select([], [], [], 0.01)
+            p.send_signal(signal.SIGINT)
+            _, err = p.communicate(timeout=30 * SLOW)
+            server.shutdown()
+        self.assertEqual(p.returncode, 130, err)
+        self.assertGreaterEqual(asked[2] - asked[1], 1)
+
+    def wait_to_stop(self, port, timeout):
+        return self.start("node", "ok-to-stop", "p2", "--wait", "--timeout", timeout,
+                          "--control", "http://127.0.0.1:%d" % port)
+
+    def test_a_wait_outlives_a_proxy_that_is_away(self):
+        """A hook of a node that stops begins while the proxy restarts."""
+        node = '{"id": "%s", "role": "proxy", "state": "active", "version": 1}'
+        body = ('{"nodes": [%s, %s], "moving": false}' % (node % "p1", node % "p2")).encode()
+
+        class Proxy(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy,
+                                             bind_and_activate=False) as server:
+            server.server_bind()  # connections are refused until it listens
+            p = self.wait_to_stop(server.server_port, "300s")
+            self.assertIn(b"waiting for an answer", p.stderr.readline())
+            server.server_activate()
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            out, err = p.communicate(timeout=60 * SLOW)
+            server.shutdown()
+        self.assertEqual((p.returncode, out), (0, b"p2 may be stopped\n"), err)
+
+    def test_a_wait_ends_although_a_proxy_is_silent(self):
+        """Silence is given up on after 60 s by default, and asked again: not within --timeout."""
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            p = self.wait_to_stop(silent.getsockname()[1], "1s")
+            _, err = p.communicate(timeout=30 * SLOW)
+        self.assertEqual(p.returncode, 5, err)
+        self.assertIn(b"silent for", err)
 
     def test_interrupt_of_standard_input(self):
         p = self.start("put", "-", "b/new")

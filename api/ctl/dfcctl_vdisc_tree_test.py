@@ -9,7 +9,9 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 import unittest
+import urllib.parse
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "api", "testing"))
@@ -265,6 +267,64 @@ class Trees(Case):
         doc = self.json("vdisc", "gc", "img", "--grace", "1ms")
         self.assertEqual((doc["objects"], doc["images"]), (0, 1))
         self.assertTrue(self.json("vdisc", "verify", "dfc://img/.dfc-old/a.vdsc")["ok"])
+
+    def put_now(self, key):
+        """An object of now: those of the mock are old."""
+        self.run_ctl("put", "-", f"img/{key}", stdin=b"")
+        self.mock.buckets["img"][1][key].modified = int(time.time())
+
+    def test_gc_waits_for_a_burn(self):
+        """What a burn has put while it works keeps contents from being removed."""
+        self.burn("a", "--tree", "tree")
+        self.run_ctl("vdisc", "rm", "dfc://img/a.vdsc")
+        before = self.stored("")
+        lease = ".dfc-vdisc/burn/0123456789abcdef/b.vdsc"
+        self.put_now(lease)
+        self.mock.create("other", {})
+        for bucket in ("img", "other"):
+            self.run_ctl("vdisc", "gc", bucket, "--grace", "1h", code=1)
+            self.assertIn(f"a burn is at work: repeat when it has ended; if it was killed, remove the object "
+                          f"'img/{lease}'", self.err)
+        self.assertEqual(self.stored(""), {**before, lease: 0})
+        self.mock.buckets["img"][1][lease].modified -= 7200  # of a burn that was killed
+        self.assertEqual(self.json("vdisc", "gc", "img", "--grace", "1h")["objects"], len(before) + 1)
+        self.assertEqual(self.stored(""), {})
+        self.burn("b", "--tree", "tree")  # its image is there: so it has ended
+        self.put_now(lease)
+        self.run_ctl("vdisc", "gc", "img", "--grace", "1h")
+
+    def test_a_burn_waits_for_gc(self):
+        self.burn("a", "--tree", "tree")
+        self.put_now(".dfc-vdisc/gc/0123456789abcdef")
+        self.burn("b", "--tree", "tree", code=1)
+        self.assertIn("'vdisc gc' is at work: repeat when it has ended", self.err)
+        self.run_ctl("object", "head", "img/b.vdsc", code=3)
+        self.assertEqual(list(self.stored(".dfc-vdisc/")), [".dfc-vdisc/gc/0123456789abcdef"])
+        self.run_ctl("put", "-", "img/plain", stdin=b"plain")
+        with open(self.path("plain.csv"), "w", encoding="utf-8") as f:
+            f.write("/plain,dfc://img/plain,5\n")
+        self.burn("plain", "-i", "plain.csv")  # it needs nothing that gc removes
+        self.mock.buckets["img"][1][".dfc-vdisc/gc/0123456789abcdef"].modified -= 25 * 3600
+        self.burn("b", "--tree", "tree")  # it was killed a day ago
+
+    def test_burns_and_gc_say_that_they_are_at_work(self):
+        """First that, then the question for the other, then what is removed or used."""
+        self.burn("a", "--tree", "tree")
+        self.run_ctl("vdisc", "rm", "dfc://img/a.vdsc")
+        for words, order in (
+                (("burn", "--tree", "tree", "-o", "dfc://img/b.vdsc"),
+                 (("PUT", ".dfc-vdisc/burn/"), ("GET", "prefix=.dfc-vdisc/gc/"), ("HEAD", ".dfc-unique/"),
+                  ("PUT", "objects/img/b.vdsc"), ("DELETE", ".dfc-vdisc/burn/"))),
+                (("gc", "img", "--grace", "1ms"),
+                 (("PUT", ".dfc-vdisc/gc/"), ("GET", "prefix=.dfc-vdisc/burn/"), ("GET", "objects/img/b.vdsc"),
+                  ("DELETE", ".dfc-vdisc/gc/")))):
+            self.mock.log.clear()
+            self.run_ctl("vdisc", *words)
+            asked = [f"{r['method']} {urllib.parse.unquote(r['path'])}" for r in self.mock.requests()]
+            at = [next(i for i, a in enumerate(asked) if a.startswith(method) and what in a)
+                  for method, what in order]
+            self.assertEqual(at, sorted(at), asked)
+        self.assertEqual(self.stored(".dfc-vdisc/"), {})
 
     def test_a_bucket_becomes_an_image(self):
         files = {"a/1": b"one", "a/2": b"two" * 900, "b": b"", "é x": b"three"}

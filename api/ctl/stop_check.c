@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/jsonx.h"
 #include "common/mem.h"
 
 enum { BUCKETS_NAMED = 5 };
@@ -42,17 +43,35 @@ static bool is_heard(json_t *node)
     return json_object_get(node, "version") != NULL && !json_is_true(json_object_get(node, "late"));
 }
 
-/* The active ones of its role; heard: those that the primary has heard from lately. */
-static size_t count_others(json_t *nodes, json_t *node, bool heard)
+/* A primary of an earlier release does not tell. */
+static bool may_lead(json_t *node)
+{
+    return is_heard(node) && !json_is_false(json_object_get(node, "electable"));
+}
+
+/* The active ones of its role for which it holds. */
+static size_t count_others(json_t *nodes, json_t *node, bool (*holds)(json_t *other))
 {
     size_t i, count = 0;
     json_t *other;
     json_array_foreach(nodes, i, other)
     {
         count += other != node && is(other, "role", text_at(node, "role")) &&
-                 is(other, "state", "active") && (!heard || is_heard(other));
+                 is(other, "state", "active") && (holds == NULL || holds(other));
     }
     return count;
+}
+
+static void check_proxy(json_t *reasons, json_t *nodes, json_t *node)
+{
+    if (is(node, "state", "unreachable"))
+        return;
+    if (count_others(nodes, node, is_heard) == 0)
+        say(reasons, xstrdup("no other proxy is active and reached"));
+    else if (json_is_true(json_object_get(node, "primary")) &&
+             count_others(nodes, node, may_lead) == 0)
+        say(reasons, xstrdup("it is the primary, and no other proxy that is active and reached may "
+                             "be elected: changes would be refused"));
 }
 
 /* Another target, which must stand in. */
@@ -76,8 +95,9 @@ static void check_other(json_t *reasons, json_t *other)
         say(reasons, xprintf("target '%s' has a mountpath that is disabled or missing", id));
 }
 
-/* The overview counts all buckets of the cluster, the list has those that the caller may list. */
-static void check_unlisted(json_t *reasons, json_t *protection, size_t listed)
+/* The overview counts all buckets of the cluster.  The list, where there is one, has those that the
+ * caller may list. */
+static void check_unlisted(json_t *reasons, json_t *protection, size_t listed, bool has_list)
 {
     json_int_t exposed = json_integer_value(json_object_get(protection, "one_copy")) +
                          json_integer_value(json_object_get(protection, "degraded")) +
@@ -85,6 +105,10 @@ static void check_unlisted(json_t *reasons, json_t *protection, size_t listed)
     if (!json_is_object(protection))
         say(reasons, xstrdup("the primary does not say how buckets are protected: is it of an "
                              "older release?"));
+    else if (exposed > 0 && !has_list)
+        say(reasons, xprintf("%lld of the buckets are not protected: see PROTECTION of "
+                             "'dfcctl bucket ls'",
+                             (long long)exposed));
     else if (exposed > (json_int_t)listed)
         say(reasons, xprintf("%lld buckets that you may not list are not protected",
                              (long long)exposed - (long long)listed));
@@ -106,7 +130,7 @@ static void check_buckets(json_t *reasons, json_t *buckets, json_t *protection)
     }
     if (exposed > BUCKETS_NAMED)
         say(reasons, xprintf("%zu more buckets are not protected", exposed - BUCKETS_NAMED));
-    check_unlisted(reasons, protection, exposed);
+    check_unlisted(reasons, protection, exposed, buckets != NULL);
 }
 
 static void check_target(json_t *reasons, json_t *overview, json_t *buckets, json_t *node)
@@ -122,7 +146,7 @@ static void check_target(json_t *reasons, json_t *overview, json_t *buckets, jso
                              "rebalance'"));
     if (!is(node, "state", "active"))
         return;
-    if (count_others(nodes, node, false) == 0)
+    if (count_others(nodes, node, NULL) == 0)
         say(reasons, xstrdup("no other target is active"));
     json_array_foreach(nodes, i, other)
     {
@@ -142,9 +166,36 @@ int stop_check(json_t *overview, json_t *buckets, const char *id, json_t **reaso
     *reasons = json_array();
     if (is(node, "role", "target"))
         check_target(*reasons, overview, json_object_get(buckets, "buckets"), node);
-    else if (!is(node, "state", "unreachable") && count_others(nodes, node, true) == 0)
-        say(*reasons, xstrdup("no other proxy is active and reached"));
+    else
+        check_proxy(*reasons, nodes, node);
     return 0;
+}
+
+/* The buckets of the list but for those of one copy; NULL where there is no list. */
+static json_t *without_one_copy(json_t *buckets)
+{
+    json_t *kept = json_array(), *b;
+    size_t i;
+    json_array_foreach(json_object_get(buckets, "buckets"), i, b)
+    {
+        if (!is(b, "protection", "one_copy"))
+            json_array_append(kept, b);
+    }
+    if (buckets != NULL)
+        return json_pack("{s:o}", "buckets", kept);
+    json_decref(kept);
+    return NULL;
+}
+
+bool stop_waits_in_vain(json_t *overview, json_t *buckets, const char *id)
+{
+    _cleanup_json_ json_t *others = json_deep_copy(overview);
+    _cleanup_json_ json_t *kept = without_one_copy(buckets);
+    _cleanup_json_ json_t *all = NULL;
+    _cleanup_json_ json_t *rest = NULL;
+    json_object_del(json_object_get(others, "protection"), "one_copy");
+    return stop_check(overview, buckets, id, &all, NULL) == 0 && json_array_size(all) > 0 &&
+           stop_check(others, kept, id, &rest, NULL) == 0 && json_array_size(rest) == 0;
 }
 
 /* A proxy may be behind at first, so that the state must have been there once. */

@@ -16,6 +16,11 @@
 #define T1 TARGET("t1", "active", ",'version':1")
 #define T2 TARGET("t2", "active", ",'version':1")
 #define PROXY(id, more) "{'id':'" id "','role':'proxy','state':'active'" more "}"
+#define GATEWAY(id) PROXY(id, ",'version':1,'electable':false")
+#define LEADER PROXY("p1", ",'version':1,'electable':true,'primary':true")
+#define NOT_LED                                                                                 \
+    "it is the primary, and no other proxy that is active and reached may be elected: changes " \
+    "would be refused"
 #define WHOLE "{'name':'a','protection':'protected'}"
 #define ONE "{'name':'b','protection':'one_copy'}"
 
@@ -51,6 +56,13 @@ static const struct {
     {P1 "," PROXY("p2", ",'version':1,'late':true") "," T1, ONE, "p1", 0,
      "no other proxy is active and reached"},
     {P1 "," P2 "," T1, ONE, "p1", 1, ""},
+    {LEADER "," P2 "," T1, ONE, "p1", 0, ""}, /* of an earlier release */
+    {LEADER "," PROXY("p2", ",'version':1,'electable':true") "," T1, ONE, "p1", 0, ""},
+    {LEADER "," GATEWAY("p2") "," T1, ONE, "p1", 0, NOT_LED},
+    {LEADER "," GATEWAY("p2") "," PROXY("p3", ",'version':1,'electable':true,'late':true"), ONE,
+     "p1", 0, NOT_LED},
+    {LEADER "," GATEWAY("p2") "," PROXY("p3", ",'version':1,'electable':true"), ONE, "p1", 0, ""},
+    {LEADER "," GATEWAY("p2") "," T1, ONE, "p2", 0, ""},
     {P1 "," T1 "," T2, ONE "," ONE "," ONE "," ONE "," ONE "," ONE "," ONE, "t1", 0,
      "bucket 'b' keeps one copy of each object; bucket 'b' keeps one copy of each object; bucket "
      "'b' keeps one copy of each object; bucket 'b' keeps one copy of each object; bucket 'b' "
@@ -141,6 +153,48 @@ static void buckets_that_the_caller_may_not_list(void **state)
     }
 }
 
+/* A caller with the cluster's key alone did not ask for the list. */
+static void buckets_are_counted_without_a_list(void **state)
+{
+    (void)state;
+    static const char *const exposed[] = {"'one_copy':0,'protected':3",
+                                          "'one_copy':2,'protected':3,'degraded':1"};
+    static const char *const said[] = {
+        "", "3 of the buckets are not protected: see PROTECTION of 'dfcctl bucket ls'"};
+    for (size_t i = 0; i < sizeof exposed / sizeof *exposed; i++) {
+        _cleanup_json_ json_t *overview = overview_of(P1 "," T1 "," T2, 0);
+        _cleanup_json_ json_t *reasons = NULL;
+        char text[256], joined[1024];
+        snprintf(text, sizeof text, "{%s}", exposed[i]);
+        json_object_set_new(overview, "protection", parsed(text));
+        assert_int_equal(stop_check(overview, NULL, "t1", &reasons, NULL), 0);
+        join(reasons, joined, sizeof joined);
+        assert_string_equal(joined, said[i]);
+    }
+}
+
+static bool in_vain(const char *nodes, const char *buckets, const char *protection)
+{
+    _cleanup_json_ json_t *overview = overview_of(nodes, 0);
+    _cleanup_json_ json_t *listed = buckets != NULL ? buckets_of(buckets) : NULL;
+    json_object_set_new(overview, "protection", parsed(protection));
+    return stop_waits_in_vain(overview, listed, "t1");
+}
+
+static void waiting_does_not_make_copies(void **state)
+{
+    (void)state;
+    const char *all = P1 "," T1 "," T2;
+    const char *behind = P1 "," T1 "," TARGET("t2", "active", ",'version':1,'lag':'missed'");
+    assert_true(in_vain(all, WHOLE "," ONE, "{'one_copy':1,'protected':1}"));
+    assert_true(in_vain(all, ONE, "{'one_copy':2}")); /* one that may not be listed */
+    assert_true(in_vain(all, NULL, "{'one_copy':2}"));
+    assert_false(in_vain(all, WHOLE, "{'one_copy':0}"));
+    assert_false(in_vain(all, NULL, "{'one_copy':1,'degraded':1}"));
+    assert_false(in_vain(all, ONE ",{'name':'c','protection':'degraded'}", "{'one_copy':1}"));
+    assert_false(in_vain(behind, ONE, "{'one_copy':1}"));
+}
+
 #define AT(state) TARGET("t2", state, ",'version':1")
 
 /* One wait a row: what it sees first, and then. */
@@ -210,6 +264,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_may_be_stopped),
         cmocka_unit_test(buckets_that_the_caller_may_not_list),
+        cmocka_unit_test(buckets_are_counted_without_a_list),
+        cmocka_unit_test(waiting_does_not_make_copies),
         cmocka_unit_test(a_wait_ends_when_nothing_is_being_moved),
         cmocka_unit_test(a_wait_that_cannot_know),
         cmocka_unit_test(a_node_that_does_not_exist),

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "api/ctl/interrupt.h"
+#include "api/failure.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
@@ -78,9 +79,8 @@ void tally_fail(struct tally *t, const char *name, const struct dfc_error *err)
 
 void tally_fail_common(struct tally *t, const char *name, const struct error *err)
 {
-    struct dfc_error e = {.result = DFC_LOCAL};
-    snprintf(e.code, sizeof e.code, "%s", error_name(err->code));
-    snprintf(e.message, sizeof e.message, "%s", err->message);
+    struct dfc_error e;
+    failure_common(&e, DFC_LOCAL, err);
     tally_fail(t, name, &e);
 }
 

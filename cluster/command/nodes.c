@@ -170,7 +170,8 @@ static int check_leaves(const struct cluster_state *s, const struct command *cmd
         return error_set(
             err, E_NODE_STATE,
             "target '%s' does not answer, so that what it has cannot be moved off; "
-            "bring it back, or use force: what only it has is then unavailable, or lost",
+            "bring it back, or repeat this with --force: what only it has is then unavailable, or "
+            "lost",
             n->id);
     if (smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE) < 2)
         return error_set(err, E_NODE_STATE,

@@ -24,6 +24,16 @@ bool bucket_is_written_back(const struct bucket *b)
     return b->props.backend != NULL && b->props.write_policy == WRITE_POLICY_BACK;
 }
 
+bool bucket_makes_room(const struct bucket *b)
+{
+    return b->props.ring_cap > 0;
+}
+
+enum durability bucket_durability(const struct bucket *b)
+{
+    return b->props.ring_cap > 0 ? DURABILITY_SYNC : b->props.durability;
+}
+
 int bucket_refuse_ring(const struct bucket *b, const char *what, struct error *err)
 {
     if (b->props.ring_cap == 0)

@@ -66,6 +66,7 @@ struct keepalive {
     uint64_t backends_failing;  /* buckets whose backends do not answer it now; of the first: … */
     char failing_bucket[KEEPALIVE_TEXT_MAX];
     char failing_endpoint[KEEPALIVE_PATH_MAX];
+    bool electable;              /* a proxy that may become the primary */
     uint64_t certificate_left_s; /* until its certificate expires; 0: it has none */
     uint64_t
         resilver; /* generation of the roster of a target whose mountpaths are not settled, or 0 */

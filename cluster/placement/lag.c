@@ -101,6 +101,17 @@ bool lag_is_news(const struct node *n)
     return n->lag != LAG_NONE;
 }
 
+uint64_t lag_raised(const struct bmd *b)
+{
+    uint64_t raised = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        const struct bucket *one = &b->buckets[i];
+        if (one->filled < one->props.copies && one->raised > raised)
+            raised = one->raised;
+    }
+    return raised;
+}
+
 uint64_t lag_away_since(const struct node *n)
 {
     if (n->absent_since == 0 || (n->gone_since != 0 && n->gone_since < n->absent_since))

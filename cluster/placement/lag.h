@@ -32,6 +32,9 @@ void lag_of_missing(struct node *n, uint64_t version);
 bool lag_has_lost(const struct node *n);
 /* Does that move the fence? */
 bool lag_is_news(const struct node *n);
+/* The greatest `raised` of buckets that are not filled: with the smap's lagged and placed, what a
+ * repair is made for.  One that was made for others says nothing about the present. */
+uint64_t lag_raised(const struct bmd *b);
 /* The version of the state since which a node that is not present has been away. */
 uint64_t lag_away_since(const struct node *n);
 /* Has every name of the bucket, among its first `filled` owners, one that has missed nothing? */

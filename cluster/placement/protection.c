@@ -125,4 +125,6 @@ void protection_why(const struct cluster_state *s, const struct bucket *b, struc
     }
     if (bucket_has_copies(b))
         say_copies(s, b, out);
+    if (out->len == 0 && smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE) == 0)
+        buf_puts(out, "there is no active target");
 }

@@ -160,6 +160,17 @@ static void one_copy_is_called_so(void **unused)
     is_so("one", PROTECTION_ONE_COPY, "");
 }
 
+static void no_target_at_all(void **unused)
+{
+    (void)unused;
+    state_unref(s);
+    s = state_new("c");
+    create("two", 2);
+    create("one", 1);
+    is_so("one", PROTECTION_UNAVAILABLE, "there is no active target");
+    is_so("two", PROTECTION_UNAVAILABLE, "2 copies are asked for, and there are 0 targets");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +179,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(slices_want_a_target_each, begin, end),
         cmocka_unit_test_setup_teardown(who_is_absent_is_missed, begin, end),
         cmocka_unit_test_setup_teardown(one_copy_is_called_so, begin, end),
+        cmocka_unit_test_setup_teardown(no_target_at_all, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

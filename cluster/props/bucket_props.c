@@ -126,7 +126,8 @@ static bool same(const struct prop_row *row, const struct bucket_props *a,
 bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props *b)
 {
     bool equal = a->ec_parity == b->ec_parity && a->ec_min_size == b->ec_min_size &&
-                 a->ring_keep == b->ring_keep && a->ring_bytes_max == b->ring_bytes_max;
+                 a->ring_keep == b->ring_keep && a->ring_bytes_max == b->ring_bytes_max &&
+                 a->ring_consumed == b->ring_consumed && a->ring_drops == b->ring_drops;
     for (size_t i = 0; i < ROWS && equal; i++)
         equal = same(&rows[i], a, b);
     return equal;
@@ -337,14 +338,20 @@ static bool shows(const struct prop_row *row, const struct bucket_props *p)
 
 static json_t *word_to_json(const struct prop_row *row, uint64_t at)
 {
-    _cleanup_(buf_done)
-    struct buf word = BUF_INIT;
+    _cleanup_buf_ struct buf word = BUF_INIT;
     put_choice(row, at, &word);
     return json_string(buf_str(&word));
 }
 
+static struct ring_shape ring_of(const struct bucket_props *p)
+{
+    return (struct ring_shape){p->ring_cap, p->ring_keep, p->ring_bytes_max, p->ring_consumed,
+                               p->ring_drops};
+}
+
 static json_t *value_to_json(const struct prop_row *row, const struct bucket_props *p)
 {
+    const struct ring_shape ring = ring_of(p);
     uint64_t value = get(row, p);
     switch (row->kind) {
     case KIND_number:
@@ -362,8 +369,7 @@ static json_t *value_to_json(const struct prop_row *row, const struct bucket_pro
         return json_pack("{s:I, s:I, s:I}", "data", (json_int_t)p->ec_data, "parity",
                          (json_int_t)p->ec_parity, "min_size", (json_int_t)p->ec_min_size);
     case KIND_ring:
-        return ring_shape_to_json(&(struct ring_shape){
-            .cap = p->ring_cap, .keep = p->ring_keep, .bytes_max = p->ring_bytes_max});
+        return ring_shape_to_json(&ring);
     case KIND_url:
         break;
     }
@@ -481,14 +487,15 @@ static int ring_from_json(const struct prop_row *row, json_t *doc, struct bucket
     if (ring == NULL || json_is_null(ring))
         return 0;
     if (p->ring_cap > 0)
-        shape = (struct ring_shape){
-            .cap = p->ring_cap, .keep = p->ring_keep, .bytes_max = p->ring_bytes_max};
+        shape = ring_of(p);
     int r = ring_shape_from_json(ring, &shape, err);
     if (r != 0)
         return r;
     p->ring_cap = (uint32_t)shape.cap;
     p->ring_keep = (uint32_t)shape.keep;
     p->ring_bytes_max = shape.bytes_max;
+    p->ring_consumed = shape.consumed;
+    p->ring_drops = shape.drops;
     return 0;
 }
 

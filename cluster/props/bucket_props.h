@@ -47,6 +47,7 @@ struct bucket_props {
     /* The rest of `ring`; ring_cap 0: the bucket is none. */
     uint32_t ring_keep;
     uint64_t ring_bytes_max;
+    bool ring_consumed, ring_drops;
 };
 
 extern const struct bucket_props bucket_props_default;

@@ -53,7 +53,8 @@ static const struct {
     {"validate_interval", "7000"},
     {"stale", "false"},
     {"range_fetch", "\"prefetch\""},
-    {"ring", "{\"cap\": 100, \"keep\": 2, \"bytes_max\": 1048576}"},
+    {"ring", "{\"cap\": 100, \"keep\": 2, \"bytes_max\": 1048576, \"swap\": \"consumed\", "
+             "\"policy\": \"drop\"}"},
 };
 
 /* Shown as it was given, where its need is met: with a backend and with copies. */

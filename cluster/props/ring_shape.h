@@ -1,8 +1,10 @@
 /* What makes a bucket a ring, in one word: "cap=100,keep=1,bytes_max=64GiB".  As JSON:
- * {"cap": 100, "keep": 1, "bytes_max": 68719476736}. */
+ * {"cap": 100, "keep": 1, "bytes_max": 68719476736}.  "swap=consumed" and "policy=drop" may be
+ * there, too. */
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/error.h"
@@ -18,6 +20,8 @@ struct ring_shape {
     uint64_t cap;       /* samples of a generation */
     uint64_t keep;      /* older generations that stay readable */
     uint64_t bytes_max; /* of all that the ring holds */
+    bool consumed;      /* swap=consumed: a generation stays until a group has acknowledged it */
+    bool drops;         /* policy=drop: a push into a full ring that says no policy drops */
 };
 
 /* Either form; what is not said stays.  E_INVALID, E_JSON: what is wrong, and the bounds.

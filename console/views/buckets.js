@@ -29,11 +29,11 @@ const COLUMNS = [["Bucket"], ["Objects"], ["Protection"], ["Kept as"], ["Backend
 
 function askCreate(page) {
   ask({title: "Create a bucket", action: "Create", fields: [
-    {name: "name", label: "Name", required: true},
+    {name: "name", label: "Name", required: true, trim: true},
     {name: "copies", label: "Copies of each object", type: "number", min: 1, value: "1"},
-    {name: "ec", label: "Or slices", placeholder: "4+2",
+    {name: "ec", label: "Or slices", placeholder: "4+2", trim: true,
       hint: "DATA+PARITY slices of large objects, on as many targets. Leave it empty for copies."},
-    {name: "backend", label: "Backend", placeholder: "s3://bucket",
+    {name: "backend", label: "Backend", placeholder: "s3://bucket", trim: true,
       hint: "Where objects that are not here are read from. Leave it empty for a bucket of its own."},
   ], act: async ({name, copies, ec, backend}) => {
     const value = {};
@@ -88,7 +88,7 @@ function shown(value) {
 
 function askRename(page, b) {
   ask({title: `Rename ${b.name}`, action: "Rename", text: "Its objects stay where they are.",
-    fields: [{name: "name", label: "New name", required: true, value: b.name}], act: async ({name}) => {
+    fields: [{name: "name", label: "New name", required: true, value: b.name, trim: true}], act: async ({name}) => {
       await api.call("POST", api.paths.bucket(b.name), {body: {action: "rename", name}});
       note(`${b.name} is ${name} now`);
       page.go(`#/buckets/${encodeURIComponent(name)}`);
@@ -120,7 +120,7 @@ function askChange(page, b, name, load) {
   const old = b.props[name];
   ask({title: `${name} of ${b.name}`, action: "Change", fields: [
     typeof old === "boolean" ? {name: "value", label: name, value: String(old), options: [["true", "true"], ["false", "false"]]}
-      : {name: "value", label: name, required: true, value: shown(old)}],
+      : {name: "value", label: name, required: true, value: shown(old), trim: true}],
   act: async ({value}) => {
     await api.call("PUT", api.paths.bucket(b.name), {body: {action: "setprops", value: {[name]: parse(value, old)}}});
     note(`${b.name}: ${name} is changed`);

@@ -5,6 +5,8 @@ import {ask} from "../dialog.js";
 import {draw, el, note} from "../dom.js";
 import * as format from "../format.js";
 import * as parts from "../parts.js";
+import * as diskView from "./disks.js";
+import * as rates from "./rates.js";
 
 function row(n) {
   const c = n.role === "target" ? n.capacity : null;
@@ -93,8 +95,9 @@ function details(n) {
 }
 
 export async function showOne(page) {
-  const box = el("div", {});
-  page.root.append(parts.head(page.id), box);
+  const box = el("div", {}), paths = el("div", {}), charts = el("div", {});
+  let begun = false, state = "";
+  page.root.append(parts.head(page.id), box, paths, charts);
   page.onCluster((doc) => {
     const n = doc?.nodes.find((x) => x.id === page.id);
     if (!doc) return;
@@ -102,6 +105,12 @@ export async function showOne(page) {
       draw(box, "gone", () => el("p", {class: "empty"}, "The cluster has no node of this name. ",
         el("a", {href: "#/nodes"}, "All nodes")));
       return;
+    }
+    state = n.state;
+    if (n.role === "target" && !begun) {
+      begun = true;
+      diskView.show(page, paths, () => state !== "unreachable");
+      rates.show(page, charts, n.id);
     }
     const reasons = (doc.reasons ?? []).filter((r) => r.node === n.id);
     draw(box, [{...n, silent_ms: undefined}, reasons, doc.public_auth], () => [

@@ -4,6 +4,8 @@ import * as api from "../api.js";
 import {draw, el} from "../dom.js";
 import * as format from "../format.js";
 import * as parts from "../parts.js";
+import * as events from "./events.js";
+import * as rates from "./rates.js";
 
 const sum = (list, of) => list.reduce((total, x) => total + (of(x) ?? 0), 0);
 
@@ -76,6 +78,12 @@ function running(jobs) {
     now.map((j) => [parts.link.job(j.id), j.kind, parts.jobBadge(j), parts.jobBar(j)]), "No job is running."));
 }
 
+function latest(list) {
+  const rows = list.slice(0, 10).map(events.row);
+  return parts.card("Latest events", parts.table("Latest events", events.COLUMNS, rows, "There is none yet."),
+    el("p", {}, el("a", {href: "#/events", "data-key": "all events"}, "All events")));
+}
+
 // An older primary does not say it.
 const access = (on) => typeof on === "boolean" ? (on ? "on" : "off") : null;
 
@@ -89,8 +97,12 @@ function about(doc) {
 export async function show(page) {
   const box = (name) => el("div", {class: `area-${name}`});
   const areas = {health: box("health"), tiles: box("tiles"), capacity: box("capacity"),
-    protection: box("protection"), jobs: box("jobs"), about: box("about")};
+    rates: box("rates"), protection: box("protection"), jobs: box("jobs"), events: box("events"),
+    about: box("about")};
   page.root.append(parts.head("Overview"), el("div", {class: "overview"}, Object.values(areas)));
+  rates.show(page, areas.rates);
+  events.follow(page, (list) => draw(areas.events, list.slice(0, 10).map((e) => e.number), () => latest(list)),
+    (err) => draw(areas.events, err.message, () => parts.card("Latest events", parts.errorBox(err))), 10);
   page.onCluster((doc) => {
     if (!doc) return;
     draw(areas.health, [doc.health, doc.reasons], () => health(doc));

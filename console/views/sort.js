@@ -5,27 +5,28 @@ import {el, put} from "../dom.js";
 import * as parts from "../parts.js";
 
 // name, label, flag of dfcctl, where it is in the request, and for whom it is: of an order or always.
+// trim takes blanks off both ends: names of objects may have some.
 const FIELDS = [
-  {name: "input", label: "Input bucket", flag: "input-bucket", at: ["input_bck", "name"], required: true},
+  {name: "input", label: "Input bucket", flag: "input-bucket", at: ["input_bck", "name"], required: true, trim: true},
   {name: "template", label: "Input shards", flag: "template", at: ["input_format", "template"],
     placeholder: "shard-{00000..00999}.tar", hint: "A template of their names. Or give a prefix."},
   {name: "prefix", label: "Or a prefix", flag: "prefix", at: ["input_format", "prefix"], placeholder: "train/"},
   {name: "kind", label: "Order", flag: "algorithm", at: ["algorithm", "kind"], options: [
     ["alphanumeric", "Names, byte by byte"], ["natural", "Names, numbers by value"], ["shuffle", "Shuffle"],
     ["content", "A key in each record"], ["md5", "MD5 of the names"], ["none", "As they are"]]},
-  {name: "seed", label: "Seed", flag: "seed", at: ["algorithm", "seed"], of: "shuffle",
+  {name: "seed", label: "Seed", flag: "seed", at: ["algorithm", "seed"], of: "shuffle", trim: true,
     hint: "The same seed gives the same order."},
   {name: "extension", label: "Member with the key", flag: "extension", at: ["algorithm", "extension"], of: "content",
     placeholder: ".cls"},
   {name: "type", label: "Type of the key", flag: "content-key-type", at: ["algorithm", "content_key_type"], of: "content",
     options: [["string", "text"], ["int", "whole number"], ["float", "number"]]},
-  {name: "output", label: "Output bucket", flag: "output-bucket", at: ["output_bck", "name"],
+  {name: "output", label: "Output bucket", flag: "output-bucket", at: ["output_bck", "name"], trim: true,
     hint: "Empty: the input bucket."},
   {name: "format", label: "Output shards", flag: "output-format", at: ["output_format"], placeholder: "out-%06d.tar",
     required: true},
-  {name: "size", label: "Size of a shard", flag: "shard-size", at: ["output_shard_size"], value: "256MiB"},
-  {name: "memory", label: "Memory of each target", flag: "max-mem", at: ["max_mem_usage"], placeholder: "60%"},
-  {name: "description", label: "Description", flag: "description", at: ["description"]},
+  {name: "size", label: "Size of a shard", flag: "shard-size", at: ["output_shard_size"], value: "256MiB", trim: true},
+  {name: "memory", label: "Memory of each target", flag: "max-mem", at: ["max_mem_usage"], placeholder: "60%", trim: true},
+  {name: "description", label: "Description", flag: "description", at: ["description"], trim: true},
 ];
 
 function given(values) {
@@ -65,7 +66,8 @@ export async function show(page) {
   const inputs = new Map();
   const shown = el("div", {});
   const error = el("p", {class: "error", role: "alert"});
-  const values = () => Object.fromEntries([...inputs].map(([f, input]) => [f.name, input.value.trim()]));
+  const values = () => Object.fromEntries([...inputs].map(([f, input]) =>
+    [f.name, f.trim ? input.value.trim() : input.value]));
 
   function changed() {
     const now = values();

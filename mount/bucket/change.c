@@ -27,8 +27,8 @@ static int mark_put(struct tree *t, const char *prefix)
     return err.result == DFC_PRECONDITION ? -EEXIST : errors_told(prefix, &err);
 }
 
-/* The directory has lost a name.  That is done, whatever becomes of the mark. */
-static void directory_keep(struct tree *t, const char *prefix)
+/* That the name is gone is done, whatever becomes of the mark. */
+void tree_keep(struct tree *t, const char *prefix)
 {
     enum tree_begins found;
     if (strcmp(prefix, t->prefix) == 0)
@@ -76,7 +76,7 @@ int tree_rmdir(struct tree *t, const char *prefix, const char *name)
         return rc;
     if (dfc_delete(t->client, t->bucket, directory, &err) != DFC_OK)
         return errors_told(directory, &err);
-    directory_keep(t, prefix);
+    tree_keep(t, prefix);
     return 0;
 }
 
@@ -93,7 +93,7 @@ int tree_unlink(struct tree *t, const char *prefix, const char *name)
     _cleanup_free_ char *key = name_file(prefix, name);
     int rc = tree_delete(t, key);
     if (rc == 0)
-        directory_keep(t, prefix);
+        tree_keep(t, prefix);
     return rc;
 }
 
@@ -138,6 +138,6 @@ int tree_rename(struct tree *t, const struct tree_name *from, const struct tree_
     _cleanup_free_ char *new = name_file(to->prefix, to->name);
     rc = rename_repeat(t, old, new);
     if (rc == 0)
-        directory_keep(t, from->prefix);
+        tree_keep(t, from->prefix);
     return rc;
 }

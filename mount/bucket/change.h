@@ -9,6 +9,8 @@ struct tree;
 /* The object alone: no mark is left. */
 int tree_delete(struct tree *t, const char *key);
 
+/* The directory has lost a name: a mark is left if it was the last. */
+void tree_keep(struct tree *t, const char *prefix);
 int tree_unlink(struct tree *t, const char *prefix, const char *name);
 int tree_mkdir(struct tree *t, const char *prefix, const char *name); /* EEXIST */
 int tree_rmdir(struct tree *t, const char *prefix, const char *name); /* ENOTEMPTY, ENOENT */

@@ -15,6 +15,7 @@
 #include "net/daemon.h"
 #include "net/daemon_metrics.h"
 #include "net/daemon_reload.h"
+#include "net/daemon_sources.h"
 
 static const struct daemon_program program = {
     .name = "dfc-cached",
@@ -65,10 +66,12 @@ static void serve_until_told(struct cached_params *p, struct group_service *s, i
                              const struct arguments *args)
 {
     static const char *const live[] = {NULL};
+    struct daemon_sources *sources = daemon_sources_new(cached_param_rows, p, live);
+    daemon_sources_begin(sources, args->count, args->words);
     const struct daemon_reload reload = {.rows = cached_param_rows,
                                          .values = p,
                                          .size = sizeof *p,
-                                         .live = live,
+                                         .sources = sources,
                                          .argc = args->count,
                                          .argv = args->words,
                                          .auth = group_service_auth(s),
@@ -76,6 +79,7 @@ static void serve_until_told(struct cached_params *p, struct group_service *s, i
                                          .log_file = p->log_file,
                                          .other_fd = -1};
     daemon_serve(signals, &reload);
+    daemon_sources_free(sources);
 }
 
 static int serve(struct cached_params *p, struct dfc_client *client, int signals,

@@ -21,8 +21,9 @@
 #include "common/metrics.h"
 #include "mount/data/blocks.h"
 
-#define FETCH_BLOCKS 8  /* of one request, which ends where a multiple of them does */
-#define INTERRUPT_MS 50 /* how often a waiting reader looks */
+#define FETCH_BLOCKS 8         /* of one request, which ends where a multiple of them does */
+#define INTERRUPT_MS 50        /* how often a waiting reader looks */
+#define COPY_LOCKED (4u << 10) /* bytes */
 
 struct fetch {
     struct fetch *next;
@@ -250,6 +251,18 @@ static int reader_take(struct buffer *b, const struct buffer_read *r, uint64_t i
     return 0;
 }
 
+/* With the lock held, and a use of the block.  A few bytes are copied sooner than the lock is taken
+ * again. */
+static void copy_out(struct buffer *b, char *to, const char *from, size_t n)
+{
+    const bool few = n <= COPY_LOCKED;
+    if (!few)
+        pthread_mutex_unlock(&b->lock);
+    memcpy(to, from, n);
+    if (!few)
+        pthread_mutex_lock(&b->lock);
+}
+
 static int reader_copy(struct buffer *b, const struct buffer_read *r, uint64_t at, char *to,
                        size_t *copied)
 {
@@ -261,9 +274,7 @@ static int reader_copy(struct buffer *b, const struct buffer_read *r, uint64_t a
     if (rc == 0) {
         size_t n = block->size - skip, left = (size_t)(r->offset + r->size - at);
         *copied = n < left ? n : left;
-        pthread_mutex_unlock(&b->lock);
-        memcpy(to, block->data + skip, *copied);
-        pthread_mutex_lock(&b->lock);
+        copy_out(b, to, block->data + skip, *copied);
     }
     if (block != NULL && blocks_release(&b->blocks, block))
         pthread_cond_broadcast(&b->news);

@@ -80,24 +80,11 @@ static void do_statfs(fuse_req_t req, fuse_ino_t node)
     fuse_reply_statfs(req, &st);
 }
 
-/* room 0: the caller asks for the size. */
-static void reply_value(fuse_req_t req, int rc, const char *value, size_t size, size_t room)
-{
-    if (rc != 0)
-        fuse_reply_err(req, -rc);
-    else if (room == 0)
-        fuse_reply_xattr(req, size);
-    else if (size > room)
-        fuse_reply_err(req, ERANGE);
-    else
-        fuse_reply_buf(req, value, size);
-}
-
 static void do_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, size_t room)
 {
     _cleanup_free_ char *value = NULL;
     int rc = image_getxattr(image_of(req), node, name, &value);
-    reply_value(req, rc, value, value != NULL ? strlen(value) : 0, room);
+    operations_reply_value(req, rc, value, value != NULL ? strlen(value) : 0, room);
 }
 
 static void do_listxattr(fuse_req_t req, fuse_ino_t node, size_t room)
@@ -105,7 +92,7 @@ static void do_listxattr(fuse_req_t req, fuse_ino_t node, size_t room)
     _cleanup_free_ char *names = NULL;
     size_t size = 0;
     int rc = image_listxattr(image_of(req), node, &names, &size);
-    reply_value(req, rc, names, size, room);
+    operations_reply_value(req, rc, names, size, room);
 }
 
 /* --- directories ------------------------------------------------------------------------------ */

@@ -118,8 +118,7 @@ static void do_statfs(fuse_req_t req, fuse_ino_t node)
         fuse_reply_statfs(req, &st);
 }
 
-/* room 0: the caller asks for the size. */
-static void reply_xattr(fuse_req_t req, int rc, const char *value, size_t size, size_t room)
+void operations_reply_value(fuse_req_t req, int rc, const void *value, size_t size, size_t room)
 {
     if (rc != 0)
         fuse_reply_err(req, -rc);
@@ -136,7 +135,7 @@ static void do_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, size_
     size_t size = 0;
     _cleanup_free_ char *value = NULL;
     int rc = vfs_getxattr(operations_vfs(req), node, name, &value, &size);
-    reply_xattr(req, rc, value, size, room);
+    operations_reply_value(req, rc, value, size, room);
 }
 
 static void do_listxattr(fuse_req_t req, fuse_ino_t node, size_t room)
@@ -144,7 +143,7 @@ static void do_listxattr(fuse_req_t req, fuse_ino_t node, size_t room)
     size_t size = 0;
     _cleanup_free_ char *names = NULL;
     int rc = vfs_listxattr(operations_vfs(req), node, &names, &size);
-    reply_xattr(req, rc, names, size, room);
+    operations_reply_value(req, rc, names, size, room);
 }
 
 /* ---- directories ---- */

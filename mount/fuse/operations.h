@@ -11,6 +11,7 @@
 struct image;
 struct locks;
 struct lost;
+struct plogs;
 struct vfs;
 struct volfs;
 
@@ -19,6 +20,7 @@ struct operations {
     struct vfs *vfs;     /* of a bucket */
     struct volfs *volfs; /* of a volume */
     struct image *image; /* of a dataset image */
+    struct plogs *plogs; /* of a bucket of plogs */
     struct locks *locks; /* of a volume */
     struct lost *lost;   /* of a volume, as long as the kernel has lost bytes */
     struct fuse_session *fuse;
@@ -33,6 +35,7 @@ struct operations {
 extern const struct fuse_lowlevel_ops operations_table;        /* of a bucket */
 extern const struct fuse_lowlevel_ops volume_operations_table; /* volume_operations.c */
 extern const struct fuse_lowlevel_ops image_operations_table;  /* image_operations.c */
+extern const struct fuse_lowlevel_ops plog_operations_table;   /* plog_operations.c */
 
 struct vfs *operations_vfs(fuse_req_t req);     /* NULL: not of a bucket */
 struct volfs *operations_volfs(fuse_req_t req); /* NULL: not of a volume */
@@ -43,6 +46,9 @@ struct fuse_entry_param operations_entry(fuse_req_t req, uint64_t node);
 void operations_reply_entry(fuse_req_t req,
                             uint64_t node); /* of a node with a use for the kernel */
 void operations_reply_attr(fuse_req_t req, uint64_t node);
+/* The value of an attribute, or the names of all; with any rc but 0, this error.  A caller without
+ * room asks for the size; one with too little room gets ERANGE. */
+void operations_reply_value(fuse_req_t req, int rc, const void *value, size_t size, size_t room);
 
 /* Of a volume, around a call that changes names or attributes.  True: the
  * process before has made it, and died before the kernel heard of that.  After the reply comes

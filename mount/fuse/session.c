@@ -22,13 +22,19 @@ struct session {
     struct link_memory *memory;
 };
 
+static const struct fuse_lowlevel_ops *table_of(const struct operations *o)
+{
+    if (o == NULL || o->vfs != NULL)
+        return &operations_table;
+    return o->volfs != NULL   ? &volume_operations_table
+           : o->image != NULL ? &image_operations_table
+                              : &plog_operations_table;
+}
+
 /* options: NULL of a session that does not mount. */
 static struct fuse_session *fuse_new(const char *options, struct operations *o)
 {
-    const struct fuse_lowlevel_ops *table = o != NULL && o->volfs != NULL ? &volume_operations_table
-                                            : o != NULL && o->image != NULL
-                                                ? &image_operations_table
-                                                : &operations_table;
+    const struct fuse_lowlevel_ops *table = table_of(o);
     struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
     struct fuse_session *fuse = NULL;
     if (fuse_opt_add_arg(&args, "dfc-mount") == 0 &&
@@ -162,5 +168,12 @@ int session_serve_image(struct session *s, struct image *image, void (*ready)(vo
                         void *context)
 {
     struct operations o = {.image = image};
+    return serve(s, &o, ready, context);
+}
+
+int session_serve_plogs(struct session *s, struct plogs *plogs, void (*ready)(void *context),
+                        void *context)
+{
+    struct operations o = {.plogs = plogs};
     return serve(s, &o, ready, context);
 }

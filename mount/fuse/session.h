@@ -1,5 +1,5 @@
 /* The binding to libfuse: each call of the kernel becomes one call of mount/vfs/, of a
- * volume, or of a dataset image.  This is the only folder that knows FUSE.
+ * volume, of a dataset image, or of a bucket of plogs.  This is the only folder that knows FUSE.
  *
  * The process that mounts holds the link to the kernel; processes that it starts serve, one after
  * another.
@@ -15,6 +15,7 @@
 #include "common/cleanup.h"
 
 struct image;
+struct plogs;
 struct vfs;
 struct volfs;
 
@@ -37,6 +38,8 @@ int session_serve(struct session *s, struct vfs *vfs, void (*ready)(void *contex
 int session_serve_volume(struct session *s, struct volfs *volfs, void (*ready)(void *context),
                          void *context);
 int session_serve_image(struct session *s, struct image *image, void (*ready)(void *context),
+                        void *context);
+int session_serve_plogs(struct session *s, struct plogs *plogs, void (*ready)(void *context),
                         void *context);
 /* Has a process of this session served?  And can another one take over? */
 bool session_has_served(const struct session *s);

@@ -300,19 +300,10 @@ static struct volfs_file *file_of(fuse_req_t req, const struct fuse_file_info *f
     return volfs_file_of(of(req)->volfs, fi->fh);
 }
 
-/* What is to be flushed or changed through the handle: see volfs_check(). */
+/* What is to be changed through the handle: see volfs_check_write(). */
 static int check(struct volfs_file *f)
 {
-    return f != NULL ? volfs_check(f) : -EIO;
-}
-
-/* Of a call that holds no pages. */
-static int check_settled(fuse_req_t req, struct volfs_file *f)
-{
-    int rc = check(f);
-    if (rc != 0)
-        lost_wait(of(req)->lost);
-    return rc;
+    return f != NULL ? volfs_check_write(f) : -EIO;
 }
 
 /* The length that the kernel keeps may be older than a close in another mount, and the kernel cuts
@@ -446,13 +437,21 @@ static void do_write(fuse_req_t req, fuse_ino_t node, const char *from, size_t s
         fuse_reply_write(req, (size_t)n);
 }
 
+/* Of a close.  Bytes that were lost are its error, and what came later is stored nevertheless. */
+static int flush(fuse_req_t req, struct volfs_file *f)
+{
+    int rc = f != NULL ? volfs_check_locks(f) : -EIO;
+    if (rc != 0 || !volfs_is_lost(f))
+        return rc != 0 ? rc : volfs_flush(f);
+    lost_wait(of(req)->lost);
+    volfs_settle(f); /* its error is the same, or less */
+    return -EIO;
+}
+
 /* A close: also the end of the owner's locks of fcntl(2). */
 static void do_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-    struct volfs_file *f = file_of(req, fi);
-    int rc = check_settled(req, f);
-    if (rc == 0)
-        rc = volfs_flush(f);
+    int rc = flush(req, file_of(req, fi));
     int dropped = locks_flush(of(req)->locks, node, fi->fh, fi->lock_owner);
     reply_error(req, rc != 0 ? rc : dropped);
 }
@@ -496,12 +495,22 @@ static void do_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
     set_lock(req, node, fi, &lock, (operation & LOCK_NB) == 0);
 }
 
+static void reply_lost(void *req)
+{
+    reply_error(req, -EIO);
+}
+
 static void do_fsync(fuse_req_t req, fuse_ino_t node, int datasync, struct fuse_file_info *fi)
 {
     (void)node;
     (void)datasync;
     struct volfs_file *f = file_of(req, fi);
-    int rc = check_settled(req, f);
+    int rc = f != NULL ? volfs_check_locks(f) : -EIO;
+    if (rc == 0 && volfs_is_lost(f)) {
+        lost_wait(of(req)->lost);
+        if (volfs_tell_lost(f, reply_lost, req))
+            return; /* the handle may be gone */
+    }
     reply_error(req, rc == 0 ? volfs_flush(f) : rc);
 }
 
@@ -510,8 +519,10 @@ static void do_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t offset
 {
     (void)node;
     struct volfs_file *f = file_of(req, fi);
-    int rc = check_settled(req, f);
-    if (rc == 0)
+    int rc = check(f);
+    if (rc != 0)
+        lost_wait(of(req)->lost);
+    else
         rc = volfs_allocate(f, (unsigned)mode, offset, (uint64_t)length);
     reply_error(req, rc);
 }

@@ -1,6 +1,5 @@
 #include "mount/fuse/volume_xattrs.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,24 +18,11 @@ static void fail(fuse_req_t req, int rc)
     fuse_reply_err(req, -rc);
 }
 
-/* room 0: the caller asks for the size. */
-static void reply_bytes(fuse_req_t req, int rc, const void *bytes, size_t size, size_t room)
-{
-    if (rc != 0)
-        fail(req, rc);
-    else if (room == 0)
-        fuse_reply_xattr(req, size);
-    else if (size > room)
-        fail(req, -ERANGE);
-    else
-        fuse_reply_buf(req, bytes, size);
-}
-
 static void reply_process(fuse_req_t req, pid_t process, size_t room)
 {
     char pid[16];
     snprintf(pid, sizeof pid, "%d", (int)process);
-    reply_bytes(req, 0, pid, strlen(pid), room);
+    operations_reply_value(req, 0, pid, strlen(pid), room);
 }
 
 /* False: it is none of the root's own. */
@@ -49,7 +35,7 @@ static bool reply_own(fuse_req_t req, const char *name, size_t room)
         reply_process(req, o->supervisor, room);
     } else if (strcmp(name, stats_name) == 0) {
         _cleanup_free_ char *text = volfs_stats(o->volfs);
-        reply_bytes(req, 0, text, strlen(text), room);
+        operations_reply_value(req, 0, text, strlen(text), room);
     } else {
         return false;
     }
@@ -64,7 +50,7 @@ void xattrs_get(fuse_req_t req, fuse_ino_t node, const char *name, size_t room)
         return;
     struct arena *arena = arena_new(1024);
     int rc = volume_getxattr(volfs_volume(operations_volfs(req)), node, name, arena, &value, &size);
-    reply_bytes(req, rc, value, size, room);
+    operations_reply_value(req, rc, value, size, room);
     arena_free(arena);
 }
 
@@ -73,7 +59,7 @@ void xattrs_list(fuse_req_t req, fuse_ino_t node, size_t room)
     _cleanup_buf_ struct buf names = BUF_INIT;
     int rc = volume_listxattr(volfs_volume(operations_volfs(req)), node,
                               fuse_req_ctx(req)->uid == 0, &names);
-    reply_bytes(req, rc, names.data, names.len, room);
+    operations_reply_value(req, rc, names.data, names.len, room);
 }
 
 void xattrs_set(fuse_req_t req, fuse_ino_t node, const char *name, const char *value, size_t size,

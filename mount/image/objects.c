@@ -89,10 +89,15 @@ static struct entity *entity_make(const struct objects *o, uint32_t extent)
 /* Borrowed: an entity stays as long as the image is open.  NULL: it is logged. */
 static struct entity *entity_of(struct objects *o, uint32_t extent)
 {
+    struct entity *e = atomic_load_explicit(&o->entities[extent], memory_order_acquire);
+    if (e != NULL)
+        return e;
     pthread_mutex_lock(&o->lock);
-    if (o->entities[extent] == NULL)
-        o->entities[extent] = entity_make(o, extent);
-    struct entity *e = o->entities[extent];
+    e = atomic_load_explicit(&o->entities[extent], memory_order_relaxed);
+    if (e == NULL) {
+        e = entity_make(o, extent);
+        atomic_store_explicit(&o->entities[extent], e, memory_order_release);
+    }
     pthread_mutex_unlock(&o->lock);
     return e;
 }
@@ -103,12 +108,8 @@ static struct entity *entity_of(struct objects *o, uint32_t extent)
 static struct span ahead_of(struct objects *o, uint64_t offset, uint64_t size)
 {
     struct objects_reader *r = &o->readers[offset / REGION % OBJECTS_READERS];
-    uint64_t most = buffer_share(o->data);
-    if (most > o->readahead_bytes)
-        most = o->readahead_bytes;
     pthread_mutex_lock(&r->lock);
-    struct span s = readahead_read(&r->readahead, offset, size,
-                                   vdisc_table_size(vdisc_table_of(o->vdisc)), most);
+    struct span s = readahead_read(&r->readahead, offset, size, o->image_bytes, o->ahead_bytes);
     pthread_mutex_unlock(&r->lock);
     return s;
 }
@@ -159,6 +160,13 @@ static int read_extent(struct objects *o, uint32_t extent, uint64_t offset, size
     return buffer_read(r->metadata ? o->metadata : o->data, &what, to);
 }
 
+/* Are all bytes, which are some, of one extent? */
+static bool is_of_one(const struct objects *o, uint64_t from, uint64_t to)
+{
+    return vdisc_extent_of(o->vdisc, (uint32_t)(from / ISO_BLOCK)) ==
+           vdisc_extent_of(o->vdisc, (uint32_t)((to - 1) / ISO_BLOCK));
+}
+
 int objects_read(struct objects *o, const struct objects_read *r, void *to)
 {
     const uint64_t end = r->offset + r->size;
@@ -166,8 +174,10 @@ int objects_read(struct objects *o, const struct objects_read *r, void *to)
     int rc = 0;
     if (!r->metadata && r->size > 0) {
         const struct span ahead = ahead_of(o, r->offset, r->size);
-        request(o, (struct span){r->offset, end}, true);
-        request(o, ahead, false);
+        if (!is_of_one(o, r->offset, end)) /* else the read itself asks */
+            request(o, (struct span){r->offset, end}, true);
+        if (ahead.from < ahead.to)
+            request(o, ahead, false);
     }
     for (uint64_t offset = r->offset; rc == 0 && offset < end;) {
         const uint32_t extent = vdisc_extent_of(o->vdisc, (uint32_t)(offset / ISO_BLOCK));
@@ -218,12 +228,12 @@ int objects_open(struct objects *o, const struct objects_options *options, const
                  struct dfc_client *client, struct dfc_error *err)
 {
     const struct data_store store = {.context = o, .fetch = fetch};
-    *o =
-        (struct objects){.vdisc = v, .client = client, .readahead_bytes = options->readahead_bytes};
+    *o = (struct objects){
+        .vdisc = v, .client = client, .image_bytes = vdisc_table_size(vdisc_table_of(v))};
     pthread_mutex_init(&o->lock, NULL);
     for (size_t i = 0; i < OBJECTS_READERS; i++)
         pthread_mutex_init(&o->readers[i].lock, NULL);
-    o->entities = xcalloc((size_t)vdisc_table_of(v)->count + 1, sizeof(struct entity *));
+    o->entities = xcalloc((size_t)vdisc_table_of(v)->count + 1, sizeof *o->entities);
     int rc = open_cache(o, options, err);
     if (rc != DFC_OK)
         return rc;
@@ -236,6 +246,8 @@ int objects_open(struct objects *o, const struct objects_options *options, const
     o->data = buffer_new(&of_data, &store);
     if (o->metadata != NULL && o->data != NULL) {
         buffer_readers(o->data, STREAMS);
+        const uint64_t share = buffer_share(o->data);
+        o->ahead_bytes = share < options->readahead_bytes ? share : options->readahead_bytes;
         return DFC_OK;
     }
     *err = (struct dfc_error){.result = DFC_LOCAL};
@@ -255,7 +267,7 @@ void objects_close(struct objects *o)
     }
     free(o->buckets);
     for (uint32_t i = 0; o->entities != NULL && i < vdisc_table_of(o->vdisc)->count; i++)
-        entity_unref(o->entities[i]);
+        entity_unref(atomic_load(&o->entities[i]));
     free(o->entities);
     for (size_t i = 0; i < OBJECTS_READERS; i++)
         pthread_mutex_destroy(&o->readers[i].lock);

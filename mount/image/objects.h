@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "mount/bucket/tree.h"
 #include "mount/data/buffer.h"
@@ -33,11 +34,12 @@ struct objects_reader {
 struct objects {
     const struct vdisc *vdisc;
     struct dfc_client *client;
-    uint64_t readahead_bytes;
     struct cache *cache; /* NULL: there is no disk cache */
     struct buffer *metadata, *data;
-    pthread_mutex_t lock;     /* entities, buckets */
-    struct entity **entities; /* of each extent; NULL: not asked for yet */
+    uint64_t image_bytes;
+    uint64_t ahead_bytes;               /* the window of a reader */
+    pthread_mutex_t lock;               /* buckets, and whoever sets an entity */
+    _Atomic(struct entity *) *entities; /* of each extent; NULL: not asked for yet */
     struct objects_bucket **buckets;
     size_t bucket_count;
     struct objects_reader readers[OBJECTS_READERS];

@@ -135,8 +135,8 @@ int redis_link_call(struct redis_link *l, const struct redis_words *words, redis
 {
     char *command = NULL;
     /* hiredis takes pointers to const text that it does not change. */
-    int size = redisFormatCommandArgv(&command, (int)words->count, (const char **)words->text,
-                                      words->sizes);
+    long long size = redisFormatCommandArgv(&command, (int)words->count, (const char **)words->text,
+                                            words->sizes);
     if (size < 0)
         return error_set(err, E_NOMEM, "command to the Redis server: out of memory");
     int rc = send_all(l, command, (size_t)size, err);

@@ -16,31 +16,14 @@
 #include "api/dfc.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
-#include "common/parse.h"
-#include "mount/image/objects.h"
+#include "mount/image/settings.h"
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
-#define SCHEME "dfc://"
 #define SUFFIX ".vdsc"
 #define PIECE (1u << 20) /* bytes of a request that only warms the buffer */
 #define BLOCK_MOST (32u << 20)
-#define BUFFER_LEAST (8u << 20)
 
-static struct {
-    char *bucket, *key; /* key: NULL: the export's name */
-    char *endpoint, *profile, *ca_file;
-    bool insecure;
-    uint64_t retries, parallel, readahead_bytes;
-    char *cache_directories;
-    uint64_t buffer_bytes, cache_bytes, cache_free_percent;
-} settings = {
-    .retries = 20,
-    .parallel = 16,
-    .readahead_bytes = 32u << 20,
-    .buffer_bytes = 300u << 20,
-    .cache_bytes = 100ull << 30,
-    .cache_free_percent = 10,
-};
+static struct image_settings settings;
 
 /* An image that is open. */
 struct disc {
@@ -58,84 +41,18 @@ static struct disc *kept;                                /* the image of a url t
 
 /* --- settings --------------------------------------------------------------------------------- */
 
-static int config_url(const char *value)
+static void plugin_load(void)
 {
-    if (strncmp(value, SCHEME, strlen(SCHEME)) != 0 || value[strlen(SCHEME)] == '/' ||
-        value[strlen(SCHEME)] == '\0') {
-        nbdkit_error("url '%s' is not dfc://BUCKET/NAME.vdsc or dfc://BUCKET", value);
-        return -1;
-    }
-    const char *bucket = value + strlen(SCHEME);
-    const size_t len = strcspn(bucket, "/");
-    free(settings.bucket);
-    free(settings.key);
-    settings.bucket = xstrndup(bucket, len);
-    settings.key = bucket[len] == '/' && bucket[len + 1] != '\0' ? xstrdup(bucket + len + 1) : NULL;
-    return 0;
-}
-
-static int config_text(const char *key, const char *value)
-{
-    static const struct {
-        const char *key;
-        char **to;
-    } texts[] = {
-        {"endpoint", &settings.endpoint},
-        {"profile", &settings.profile},
-        {"ca-file", &settings.ca_file},
-        {"cache-dir", &settings.cache_directories},
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        if (strcmp(key, texts[i].key) != 0)
-            continue;
-        free(*texts[i].to);
-        *texts[i].to = xstrdup(value);
-        return 0;
-    }
-    return 1;
-}
-
-static int config_number(const char *key, const char *value)
-{
-    static const struct {
-        const char *key;
-        uint64_t *to;
-        bool is_size;
-        uint64_t least, most;
-    } numbers[] = {
-        {"retries", &settings.retries, false, 0, 1000},
-        {"parallel", &settings.parallel, false, 1, 256},
-        {"cache-free", &settings.cache_free_percent, false, 0, 99},
-        {"buffer-size", &settings.buffer_bytes, true, BUFFER_LEAST, 1ull << 50},
-        {"max-readahead", &settings.readahead_bytes, true, 0, 1ull << 40},
-        {"cache-size", &settings.cache_bytes, true, 16u << 20, 1ull << 60},
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        struct error e = ERROR_INIT;
-        if (strcmp(key, numbers[i].key) != 0)
-            continue;
-        int rc = numbers[i].is_size ? parse_size(value, numbers[i].to, &e)
-                                    : parse_u64(value, numbers[i].to, &e);
-        if (rc == 0 && *numbers[i].to >= numbers[i].least && *numbers[i].to <= numbers[i].most)
-            return 0;
-        nbdkit_error("%s=%s: %s", key, value, rc != 0 ? e.message : "it is out of range");
-        return -1;
-    }
-    nbdkit_error("there is no parameter '%s'", key);
-    return -1;
+    settings = image_settings_default;
 }
 
 static int plugin_config(const char *key, const char *value)
 {
-    if (strcmp(key, "url") == 0)
-        return config_url(value);
-    if (strcmp(key, "insecure") == 0) {
-        int on = nbdkit_parse_bool(value);
-        settings.insecure = on > 0;
-        return on < 0 ? -1 : 0;
-    }
-    int rc = config_text(key, value);
-    return rc <= 0 ? rc : config_number(key, value);
+    struct error e = ERROR_INIT;
+    if (image_settings_take(&settings, key, value, &e) == 0)
+        return 0;
+    nbdkit_error("%s", e.message);
+    return -1;
 }
 
 static int plugin_config_complete(void)
@@ -145,11 +62,6 @@ static int plugin_config_complete(void)
     nbdkit_error("url=dfc://BUCKET/NAME.vdsc is missing");
     return -1;
 }
-
-#define CONFIG_HELP                                                                     \
-    "url=dfc://BUCKET/NAME.vdsc   the image, or dfc://BUCKET: all of them (required)\n" \
-    "endpoint=, profile=, ca-file=, insecure=, retries=, parallel=, buffer-size=,\n"    \
-    "max-readahead=, cache-dir=, cache-size=, cache-free=   as the flags of dfcctl vdisc serve"
 
 /* --- images ----------------------------------------------------------------------------------- */
 
@@ -166,13 +78,7 @@ static void disc_free(struct disc *d)
 static struct disc *disc_open(const char *key)
 {
     struct dfc_error err = {0};
-    const struct objects_options options = {.buffer_bytes = settings.buffer_bytes,
-                                            .readahead_bytes = settings.readahead_bytes,
-                                            .fetchers = (unsigned)settings.parallel,
-                                            .cache_directories = settings.cache_directories,
-                                            .cache_bytes = settings.cache_bytes,
-                                            .cache_free_percent = settings.cache_free_percent,
-                                            .cache_idle_ms = 3600u * 1000};
+    const struct objects_options options = image_settings_objects(&settings);
     struct disc *d = xcalloc(1, sizeof *d);
     d->key = xstrdup(key);
     int rc = vdisc_open_table(client, settings.bucket, key, &d->vdisc, &err);
@@ -233,18 +139,7 @@ static void disc_put(struct disc *d)
 static int plugin_after_fork(void)
 {
     struct dfc_error err;
-    const struct dfc_client_options options = {
-        .endpoints = settings.endpoint,
-        .attempts = (uint32_t)settings.retries + 1,
-        .idle_connections = (uint32_t)settings.parallel + 4,
-        .user_agent = "dfc-nbd/" DFC_VERSION,
-        .cluster_key_file = "",
-        .ca_file = settings.ca_file,
-        .profile = settings.profile,
-        .keep_token = true,
-        .insecure = settings.insecure,
-    };
-    if (dfc_client_open(&options, &client, &err) != DFC_OK) {
+    if (image_settings_client(&settings, "dfc-nbd/" DFC_VERSION, &client, &err) != DFC_OK) {
         nbdkit_error("%s", err.message);
         return -1;
     }
@@ -266,12 +161,7 @@ static void plugin_unload(void)
 {
     if (client != NULL)
         dfc_client_close(client);
-    free(settings.bucket);
-    free(settings.key);
-    free(settings.endpoint);
-    free(settings.profile);
-    free(settings.ca_file);
-    free(settings.cache_directories);
+    image_settings_done(&settings);
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -410,9 +300,10 @@ static struct nbdkit_plugin plugin = {
     .version = DFC_VERSION,
     .longname = "dataset images of a dfc cluster",
     .description = "Serves dataset images (vdisc), read-only.",
+    .load = plugin_load,
     .config = plugin_config,
     .config_complete = plugin_config_complete,
-    .config_help = CONFIG_HELP,
+    .config_help = IMAGE_SETTINGS_HELP,
     .magic_config_key = "url",
     .after_fork = plugin_after_fork,
     .cleanup = plugin_cleanup,

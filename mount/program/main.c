@@ -1,4 +1,4 @@
-/* dfc-mount: buckets, volumes and dataset images as file systems. */
+/* dfc-mount: buckets, volumes, dataset images and plogs as file systems. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 static const char usage[] = "usage: dfc-mount mount dfc://BUCKET[/PREFIX] DIR [FLAG…]\n"
                             "       dfc-mount mount META-URL DIR [FLAG…]\n"
                             "       dfc-mount mount-image dfc://BUCKET/NAME.vdsc DIR [FLAG…]\n"
+                            "       dfc-mount mount-plogs dfc://BUCKET[/PREFIX] DIR [FLAG…]\n"
                             "       dfc-mount format META-URL NAME --bucket=dfc://BUCKET [FLAG…]\n"
                             "       dfc-mount umount DIR [--timeout=TIME]\n"
                             "       dfc-mount info PATH\n"
@@ -40,15 +41,12 @@ static const struct {
     const char *verb;
     int (*run)(const struct options *o);
 } verbs[] = {
-    {"mount", program_mount},   {"mount-image", program_mount},
-    {"umount", program_umount}, {"info", program_info},
-    {"format", program_format}, {"warmup", program_warmup},
-    {"stats", program_stats},   {"gc", program_gc},
-    {"fsck", program_fsck},     {"dump", program_dump},
-    {"load", program_load},     {"rmr", program_rmr},
-    {"clone", program_clone},   {"cache", program_cache},
-    {"trash", program_trash},   {"config", program_config},
-    {"quota", program_quota},
+    {"mount", program_mount},   {"mount-image", program_mount}, {"mount-plogs", program_mount},
+    {"umount", program_umount}, {"info", program_info},         {"format", program_format},
+    {"warmup", program_warmup}, {"stats", program_stats},       {"gc", program_gc},
+    {"fsck", program_fsck},     {"dump", program_dump},         {"load", program_load},
+    {"rmr", program_rmr},       {"clone", program_clone},       {"cache", program_cache},
+    {"trash", program_trash},   {"config", program_config},     {"quota", program_quota},
 };
 
 static int run(int argc, char *const *argv)

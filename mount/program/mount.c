@@ -50,7 +50,7 @@ static void leave(void *context)
 static bool can_go_on(void *context)
 {
     const struct mounted *m = context;
-    return session_can_go_on(m->session);
+    return !m->plogs && session_can_go_on(m->session); /* what writers had is gone */
 }
 
 /* Errors of a start in the background are the caller's; the log has what comes later. */
@@ -76,7 +76,7 @@ static int supervise(struct mounted *m)
     const struct session_options options = {
         .source = shown,
         .allow_other = o->allow_other || geteuid() == 0,
-        .writable = o->writable || (m->bucket == NULL && !o->read_only),
+        .writable = o->writable || ((m->bucket == NULL || m->plogs) && !o->read_only),
         .attr_ttl_ms = o->attr_ttl_ms,
         .entry_ttl_ms = o->entry_ttl_ms,
         .threads = SERVE_THREADS,
@@ -231,6 +231,7 @@ int program_mount(const struct options *o)
         .bucket = bucket,
         .prefix = prefix,
         .image = image,
+        .plogs = strcmp(o->verb, "mount-plogs") == 0,
         .directory = path,
         .ca_file = ca_path != NULL ? ca_path : ca_file,
         .log = -1,

@@ -55,6 +55,8 @@ static const struct row rows[] = {
     {"read-only", BOOL, AT(read_only), 0, 0, false},
     {"write-buffer", SIZE, AT(write_bytes), WRITER_PART_MIN, 1ull << 50, false},
     {"part-size", SIZE, AT(part_bytes), WRITER_PART_MIN, 1ull << 30, true},
+    {"segment-size", SIZE, AT(segment_bytes), 64 * 1024, GIB, true},
+    {"refresh", DURATION, AT(refresh_ms), 100, 3600ull * 1000, true},
     {"write-wait", DURATION, AT(write_wait_ms), 0, 24ull * 3600 * 1000, true},
     {"parallel", COUNT, AT(parallel), 1, 256, false},
     {"uploads", COUNT, AT(uploads), 1, 256, false},
@@ -151,6 +153,7 @@ static const struct {
 } verbs[] = {
     {"mount", 2, 2, "URL DIR"},
     {"mount-image", 2, 2, "dfc://BUCKET/NAME.vdsc DIR"},
+    {"mount-plogs", 2, 2, "dfc://BUCKET[/PREFIX] DIR"},
     {"umount", 1, 1, "DIR"},
     {"info", 1, 1, "PATH"},
     {"format", 2, 2, "META-URL NAME"},
@@ -240,13 +243,18 @@ static int flags_check(const struct options *o, struct error *err)
     return 0;
 }
 
+static bool is_of_plogs(const struct options *o)
+{
+    return o->verb != NULL && strcmp(o->verb, "mount-plogs") == 0;
+}
+
 static int writing_check(struct options *o, struct error *err)
 {
     if (o->file_mode == MODE_DEFAULT)
         o->file_mode = o->writable ? 0644 : 0444;
     if (o->directory_mode == MODE_DEFAULT)
-        o->directory_mode = o->writable ? 0755 : 0555;
-    if (o->part_bytes > o->write_bytes)
+        o->directory_mode = o->writable || is_of_plogs(o) ? 0755 : 0555;
+    if (!is_of_plogs(o) && o->part_bytes > o->write_bytes)
         return error_set(err, E_INVALID,
                          "--part-size is more than --write-buffer, which has "
                          "whole parts: raise the buffer");
@@ -269,6 +277,8 @@ int options_parse(struct options *o, int argc, char *const *argv, uint64_t uid, 
         .write_bytes = 512 * MIB,
         .part_bytes = 16 * MIB,
         .write_wait_ms = 30000,
+        .segment_bytes = 16 * MIB,
+        .refresh_ms = 20000,
         .parallel = 16,
         .uploads = 8,
         .attr_ttl_ms = 1000,

@@ -33,6 +33,7 @@ struct options {
     uint64_t write_bytes;
     uint64_t part_bytes;
     uint64_t write_wait_ms;
+    uint64_t segment_bytes, refresh_ms; /* of plogs */
     uint64_t attr_ttl_ms, entry_ttl_ms;
     uint64_t uid, gid;
     uint64_t file_mode, directory_mode;

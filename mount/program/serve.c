@@ -110,6 +110,7 @@ int serve(struct mounted *m)
     if (code != PROGRAM_OK)
         return code;
     code = m->image            ? serve_image(m, client)
+           : m->plogs          ? serve_plogs(m, client)
            : m->bucket != NULL ? serve_client(m, client)
                                : serve_volume(m, client);
     dfc_client_close(client);

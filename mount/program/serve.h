@@ -15,7 +15,7 @@ struct volume_memory;
 struct mounted {
     const struct options *options;
     const char *bucket, *prefix; /* NULL: a volume; of an image, prefix is its name */
-    bool image;
+    bool image, plogs;
     const char *directory;         /* absolute */
     const char *ca_file;           /* absolute, or as given */
     const char *cache_directories; /* the same; NULL: none */
@@ -39,3 +39,4 @@ void serve_ready(void *context);
 /* volume.c: the same of a volume; an exit code. */
 int serve_volume(struct mounted *m, struct dfc_client *client);
 int serve_image(struct mounted *m, struct dfc_client *client); /* image.c */
+int serve_plogs(struct mounted *m, struct dfc_client *client); /* plogs.c */

@@ -19,8 +19,10 @@ struct volfs_file {
     bool is_dead;         /* the inode could not be opened again */
     bool is_fenced;       /* its locks are lost */
     uint64_t stamp;       /* of its last bytes; the pending's lock */
-    uint64_t refusals;    /* of the pending, as far as this handle was told; the same lock */
-    atomic_bool lost;     /* bytes of it are, and no program was told */
+    uint64_t refusals;    /* of the pending, as far as a flush has told; the same lock */
+    uint64_t told_writes; /* the same, of writes, which are told apart: see volfs_is_lost() */
+    atomic_bool lost;     /* bytes of it are, and no fsync has told it; the same lock to clear it */
+    atomic_bool refuses;  /* the next write, to tell the same */
     pthread_mutex_t lock; /* of readahead */
     struct readahead readahead;
 };
@@ -31,7 +33,14 @@ struct volfs_file {
 static int tell_refusals(struct volfs_file *f)
 {
     const bool told = f->refusals == f->pending->refusals;
-    f->refusals = f->pending->refusals;
+    f->refusals = f->told_writes = f->pending->refusals;
+    return told ? 0 : -EDQUOT;
+}
+
+static int tell_write_refusals(struct volfs_file *f)
+{
+    const bool told = f->told_writes == f->pending->refusals;
+    f->told_writes = f->pending->refusals;
     return told ? 0 : -EDQUOT;
 }
 
@@ -74,10 +83,11 @@ static struct volfs_file *file_new(struct volfs *v, uint64_t ino, bool append)
     f->append = append;
     f->pending = pending_take(&v->pendings, ino, true);
     pthread_mutex_lock(&f->pending->lock);
-    f->refusals = f->pending->refusals;
+    f->refusals = f->told_writes = f->pending->refusals;
     pthread_mutex_unlock(&f->pending->lock);
     pthread_mutex_init(&f->lock, NULL);
     atomic_init(&f->lost, false);
+    atomic_init(&f->refuses, false);
     buffer_readers(v->buffer, 1);
     return f;
 }
@@ -107,6 +117,7 @@ void volfs_restore_file(struct volfs *v, uint64_t number, const struct ledger_re
     f->is_dead = rc != 0;
     f->is_fenced = volume_is_fenced(v->volume);
     atomic_store(&f->lost, lost);
+    atomic_store(&f->refuses, lost);
     if (rc != 0)
         log_warn("an open file cannot go on", lu64("inode", r->node), li64("error", -rc));
     handles_restore(&v->handles, &f->handle, number, r->inode, file_close);
@@ -127,14 +138,33 @@ int volfs_check_locks(const struct volfs_file *f)
     return f->is_dead || f->is_fenced ? -EIO : 0;
 }
 
-int volfs_check(struct volfs_file *f)
+int volfs_check_write(struct volfs_file *f)
 {
-    if (volfs_check_locks(f) != 0)
-        return -EIO;
-    if (!atomic_exchange(&f->lost, false))
-        return 0;
-    ledger_uses(f->v->ledger, handles_number(&f->handle), 0);
-    return -EIO;
+    return volfs_check_locks(f) != 0 || atomic_exchange(&f->refuses, false) ? -EIO : 0;
+}
+
+bool volfs_is_lost(const struct volfs_file *f)
+{
+    return atomic_load(&f->lost);
+}
+
+/* The lock keeps a close, which frees the handle, behind the end of this.  The program goes on as
+ * soon as it is told, so its next call may come before the end: the flags are cleared first.  The
+ * ledger says it until then, for a process that dies in between. */
+bool volfs_tell_lost(struct volfs_file *f, void (*tell)(void *context), void *context)
+{
+    if (!volfs_is_lost(f))
+        return false;
+    pthread_mutex_lock(&f->pending->lock);
+    const bool tells = volfs_is_lost(f);
+    if (tells) {
+        atomic_store(&f->lost, false);
+        atomic_store(&f->refuses, false);
+        tell(context);
+        ledger_uses(f->v->ledger, handles_number(&f->handle), f->stamp);
+    }
+    pthread_mutex_unlock(&f->pending->lock);
+    return tells;
 }
 
 bool volfs_appends(const struct volfs_file *f)
@@ -161,13 +191,14 @@ int volfs_warm(struct volfs_file *f, struct volfs_warm *w)
 
 /* ---- write ---- */
 
-/* The handle has bytes of this mark. */
+/* The handle has bytes of this mark.  Of one that has lost others the ledger says so already. */
 static void note_stamp(struct volfs_file *f)
 {
     if (f->stamp == f->pending->stamp)
         return;
     f->stamp = f->pending->stamp;
-    ledger_uses(f->v->ledger, handles_number(&f->handle), f->stamp);
+    if (!volfs_is_lost(f))
+        ledger_uses(f->v->ledger, handles_number(&f->handle), f->stamp);
 }
 
 /* The write has ended with rc.  If a commit has ended the mark meanwhile, there
@@ -175,7 +206,7 @@ static void note_stamp(struct volfs_file *f)
 static int note_written(struct volfs_file *f, int rc)
 {
     if (rc == -EDQUOT) /* the write tells it */
-        tell_refusals(f);
+        tell_write_refusals(f);
     if (f->pending->end == 0) {
         pending_unmark(&f->v->pendings, f->pending);
         return rc;
@@ -190,7 +221,7 @@ ssize_t volfs_write(struct volfs_file *f, const struct volfs_range *r, const voi
     if (r->offset > INT64_MAX / 2 - (int64_t)r->size)
         return -EFBIG;
     pthread_mutex_lock(&f->pending->lock);
-    int rc = tell_refusals(f);
+    int rc = tell_write_refusals(f);
     if (rc == 0)
         rc = pending_mark(&f->v->pendings, f->pending);
     if (rc == 0)
@@ -220,7 +251,7 @@ static struct span plan_ahead(struct volfs_file *f, const struct volfs_range *r)
 ssize_t volfs_append(struct volfs_file *f, const void *from, size_t size)
 {
     pthread_mutex_lock(&f->pending->lock);
-    int rc = tell_refusals(f);
+    int rc = tell_write_refusals(f);
     if (rc == 0)
         rc = pending_mark(&f->v->pendings, f->pending);
     note_stamp(f); /* before: if it comes again after a crash, it must not append

@@ -7,7 +7,7 @@
  * write or commit tries it again.
  *
  * What a quota refuses does not stay, or nobody could read the file or shorten it: all that is
- * pending is dropped, and each handle is told once (file.c).  gc deletes the blocks. */
+ * pending is dropped, and each handle is told once by a flush (file.c).  gc deletes the blocks. */
 #pragma once
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* What the ledger says of a handle of a file in `uses`: the stamp of the mark
  * of its last bytes (pending.h), 0, or this: bytes of it were lost, and no
- * program was told yet. */
+ * fsync has told it yet. */
 #pragma once
 
 #include <stdint.h>

@@ -67,10 +67,17 @@ int volfs_openfile(struct volfs *v, uint64_t ino, bool append, struct volfs_file
 uint64_t volfs_file_id(const struct volfs_file *f); /* the kernel's number of the handle */
 /* NULL: there is no such handle. */
 struct volfs_file *volfs_file_of(struct volfs *v, uint64_t id);
-/* 0; EIO: bytes of this handle were lost with the process that had them, which
- * is told once, or the session of its locks is over. */
-int volfs_check(struct volfs_file *f);
-int volfs_check_locks(const struct volfs_file *f); /* EIO: that session is over */
+int volfs_check_locks(const struct volfs_file *f); /* EIO: the session of its locks is over */
+/* Were bytes of this handle lost with the process that had them, and has no fsync told it?
+ * The EIO of a write does not count as told: the kernel sends a write(2) in parts, and hides the
+ * error of a later part.  Nor does that of a close: a child may have closed its copy of the
+ * descriptor. */
+bool volfs_is_lost(const struct volfs_file *f);
+/* Of a write: EIO once for such bytes, or as volfs_check_locks(). */
+int volfs_check_write(struct volfs_file *f);
+/* Of an fsync: `tell` gives the program the error, and then the loss is forgotten.  A process that
+ * dies in between leaves it to be told.  False: there is nothing to tell. */
+bool volfs_tell_lost(struct volfs_file *f, void (*tell)(void *context), void *context);
 bool volfs_appends(const struct volfs_file *f);
 /* Also flushes; what fails then is logged. */
 void volfs_closefile(struct volfs_file *f);

@@ -18,6 +18,7 @@
 #include "common/rng.h"
 #include "mount/meta/memory.h"
 #include "mount/volfs/compact.h"
+#include "mount/volfs/restore.h"
 #include "mount/volfs/volfs_parts.h"
 #include "mount/volume/trees/trees.h"
 
@@ -315,6 +316,7 @@ static void test_what_a_quota_refuses_is_dropped(void **state)
     assert_int_equal(write_at(f, 0, data, 10), -EDQUOT);
     assert_int_equal(write_at(f, 0, data, 10), 10);
     assert_int_equal(volfs_flush(other), -EDQUOT);
+    assert_int_equal(volfs_flush(f), -EDQUOT); /* the kernel may have hidden that of the write */
     assert_int_equal(volfs_flush(f), 0);
     write_all(f, data, 2 * BLOCK);
     assert_int_equal(volfs_setattr(w->v, file.ino, &set, &st), 0);
@@ -548,6 +550,31 @@ static void test_a_lying_cache_is_found_out(void **state)
     volfs_closefile(f);
 }
 
+static bool lost_when_told; /* what the program's next call finds, which may come at once */
+
+static void tell(void *f)
+{
+    lost_when_told = volfs_is_lost(f);
+}
+
+/* A handle that a dead process has left with bytes that it lost. */
+static void test_an_fsync_ends_a_loss(void **state)
+{
+    struct world *w = *state;
+    struct ledger_record r = {
+        .kind = LEDGER_FILE, .node = w->ino, .inode = 1, .uses = RESTORE_LOST};
+    const uint64_t number = ledger_add(w->v->ledger, &r);
+    volfs_restore_file(w->v, number, &r, true);
+    struct volfs_file *f = volfs_file_of(w->v, r.inode << 32 | number);
+    assert_int_equal(volfs_check_write(f), -EIO);
+    assert_int_equal(volfs_check_write(f), 0);
+    assert_int_equal(write_at(f, 0, "later", 5), 5);
+    assert_true(volfs_is_lost(f));
+    assert_true(volfs_tell_lost(f, tell, f) && !lost_when_told);
+    assert_false(volfs_is_lost(f) || volfs_tell_lost(f, tell, f));
+    volfs_closefile(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -555,6 +582,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_later_pieces_cover_earlier_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_fails_is_told_and_stored_later, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_a_quota_refuses_is_dropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_fsync_ends_a_loss, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_append_is_at_the_end_of_its_commit, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_a_time_is_that_of_the_write, setup, teardown),

@@ -99,6 +99,7 @@ struct http_route {
     /* What a proof of a call signs in place of the method (access/guard.h); NULL: the method.  A
      * proof has no path, so that routes of one method, bucket and object have each their own. */
     const char *signs;
+    const char *object; /* for rights and proofs, where the pattern has no {object}; or NULL */
     void (*begin)(struct http_request *req);
     const char *summary;                /* one sentence */
     const struct http_parameter *query; /* HTTP_PARAMETERS({"offset", "bytes"}); NULL: none */
@@ -141,6 +142,7 @@ enum http_net http_listener(const struct http_request *req); /* where it came in
 const char *http_path(const struct http_request *req);       /* as received, still escaped */
 const char *http_raw_query(const struct http_request *req);  /* "a=b&c=d" still escaped, or "" */
 const char *http_path_param(const struct http_request *req, const char *name); /* decoded */
+const char *http_object(const struct http_request *req); /* the path's {object}, or the route's */
 /* Decoded, or NULL; only what the call's row names.  `a` alone has the value ""; of two with one
  * name the first counts; '+' is a plus, as in a path. */
 const char *http_query(const struct http_request *req, const char *name);

@@ -96,6 +96,12 @@ const char *http_path_param(const struct http_request *req, const char *name)
     return NULL;
 }
 
+const char *http_object(const struct http_request *req)
+{
+    const struct http_route *route = http_route(req);
+    return route != NULL && route->object != NULL ? route->object : http_path_param(req, "object");
+}
+
 const char *http_query(const struct http_request *req, const char *name)
 {
     for (const struct request_header *q = req->queries; q != NULL; q = q->next) {

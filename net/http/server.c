@@ -232,7 +232,7 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->peers = peers_new(s->peer_connections_max);
     s->asks_for_proof = asks_for_proof(config);
     s->headers_max = headers_max(config);
-    s->collect_memory = config->collect_memory > 0 ? config->collect_memory : SERVER_COLLECT_MEMORY;
+    s->collect_memory = config->collect_memory > 0 ? config->collect_memory : HTTP_COLLECT_MEMORY;
     s->body_rate = config->body_rate;
     s->auth = config->auth;
     s->tls = config->tls;

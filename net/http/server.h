@@ -15,6 +15,8 @@ struct http_server;
 struct tls;
 struct visitor_rules;
 
+enum { HTTP_COLLECT_MEMORY = 256 * 1024 * 1024 };
+
 /* What drives the connections. */
 enum http_layer {
     HTTP_LAYER_EPOLL,      /* our own: sendfile, large reads, every error as documented */
@@ -33,7 +35,8 @@ struct http_server_config {
     uint64_t head_timeout_ms;   /* the first head of a connection takes no longer; 0: idle_timeout_s
                                  * (libmicrohttpd: always) */
     struct body_rate body_rate; /* of requests; 0: none is too slow */
-    size_t collect_memory; /* of all bodies together that http_collect_body() gathers; 0: 256 MiB */
+    /* Of all bodies together that http_collect_body() gathers; 0: HTTP_COLLECT_MEMORY. */
+    size_t collect_memory;
     enum http_layer layer;
     const struct http_route *const *routes; /* NULL-terminated list of tables */
     const struct visitor_rules

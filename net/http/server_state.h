@@ -33,7 +33,6 @@ enum {
     SERVER_EXPECTED_MAX = 16 * 1024,
     /* Bodies up to this size are read and sent together with the headers. */
     SERVER_SMALL_FILE_MAX = 32 * 1024,
-    SERVER_COLLECT_MEMORY = 256 * 1024 * 1024,
     SERVER_COLLECT_SMALL = 64 * 1024, /* of one request: let in whatever the others keep */
     /* A collected body up to this length is handled in its HTTP thread, a longer one elsewhere. */
     SERVER_BODY_AT_ONCE = 256 * 1024,

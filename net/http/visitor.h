@@ -13,7 +13,8 @@
  * GET and HEAD of the calls that anybody may make (http_route.open: /v1/health and /metrics) take
  * any Host: probes and collectors come with names of their own.  A page that has pointed its name
  * here can then read figures of the node where its browser sends neither Origin nor Sec-Fetch-Site
- * (plain HTTP): no names of buckets or objects and no contents, and it changes nothing.
+ * (plain HTTP): with names of mountpaths and, at the primary, of buckets with a quota
+ * (bucket_metrics_max), not of objects; no contents, and it changes nothing.
  *
  * Clients that are no browsers send none of the last three, or a Content-Type that says nothing
  * (curl -d says form): for them it does not count. */

@@ -181,9 +181,13 @@ void wire_print(struct wire *w, const char *fmt, ...)
 
 static ssize_t receive_tls(struct wire *w, char *to, int room)
 {
-    ERR_clear_error();
-    int n = SSL_read(w->tls, to, room);
-    int why = SSL_get_error(w->tls, n);
+    int n, why;
+    do {
+        ERR_clear_error();
+        errno = 0;
+        n = SSL_read(w->tls, to, room);
+        why = SSL_get_error(w->tls, n);
+    } while (why == SSL_ERROR_WANT_READ && errno == EINTR);
     assert_int_not_equal(why, SSL_ERROR_WANT_READ); /* nothing came in time */
     w->ended = w->ended || why == SSL_ERROR_ZERO_RETURN;
     return n > 0 ? n : 0;
@@ -195,7 +199,10 @@ static ssize_t receive(struct wire *w, char *to, int room)
         return receive_sealed(w, to, room);
     if (w->tls != NULL)
         return receive_tls(w, to, room);
-    ssize_t n = recv(w->fd, to, (size_t)room, 0);
+    ssize_t n;
+    do
+        n = recv(w->fd, to, (size_t)room, 0);
+    while (n < 0 && errno == EINTR); /* libuv from 1.45 on: the end of a ring of io_uring */
     if (n < 0)
         assert_int_equal(errno, ECONNRESET);
     return n;

@@ -2,32 +2,26 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "api/failure.h"
 #include "common/mem.h"
-#include "plog/client/store.h"
-#include "plog/file.h"
+#include "plog/client/dfc_plog_parts.h"
+#include "plog/client/sender.h"
 #include "plog/merge.h"
 
 enum {
-    PARALLEL = 8,
     PARALLEL_MAX = 64,
+    INFLIGHT = 2,
     SEGMENT_MIN = 64 << 10,
     SEGMENT_MAX = 1 << 30,
     LEASE_MS = 60000,
 };
 
-struct dfc_plog {
-    pthread_mutex_t lock; /* of the file */
-    char *bucket;
-    struct bucket_store store;
-    struct plog_file *file;
-};
-
-static int result_of(int code, const struct error *e, struct dfc_error *err)
+int plog_result(int code, const struct error *e, struct dfc_error *err)
 {
     if (code == 0)
         return DFC_OK;
@@ -35,15 +29,15 @@ static int result_of(int code, const struct error *e, struct dfc_error *err)
         err, code == E_CORRUPT ? DFC_CORRUPT : failure_result_of_status(error_status(code)), e);
 }
 
-static void plog_free(struct dfc_plog *p)
+void plog_free(struct dfc_plog *p)
 {
+    sender_free(p->sender);
     pthread_mutex_destroy(&p->lock);
     free(p->bucket);
     free(p);
 }
 
-int dfc_plog_open(struct dfc_client *client, const char *bucket, const char *name,
-                  const struct dfc_plog_options *o, struct dfc_plog **plog, struct dfc_error *err)
+static int check_options(const struct dfc_plog_options *o, struct dfc_error *err)
 {
     if (o->segment_bytes != 0 && (o->segment_bytes < SEGMENT_MIN || o->segment_bytes > SEGMENT_MAX))
         return failure_set(err, DFC_INVALID, E_INVALID,
@@ -52,6 +46,52 @@ int dfc_plog_open(struct dfc_client *client, const char *bucket, const char *nam
     if (o->index_parallel > PARALLEL_MAX)
         return failure_set(err, DFC_INVALID, E_INVALID, "index_parallel is %u: at most %d",
                            o->index_parallel, PARALLEL_MAX);
+    if (o->inflight > PARALLEL_MAX)
+        return failure_set(err, DFC_INVALID, E_INVALID, "inflight is %u: at most %d", o->inflight,
+                           PARALLEL_MAX);
+    return DFC_OK;
+}
+
+static struct dfc_plog *plog_new(struct dfc_client *client, const char *bucket,
+                                 const struct dfc_plog_options *o)
+{
+    struct dfc_plog *p = xcalloc(1, sizeof *p);
+    pthread_mutex_init(&p->lock, NULL);
+    p->bucket = xstrdup(bucket);
+    p->store = (struct bucket_store){.client = client,
+                                     .bucket = p->bucket,
+                                     .parallel =
+                                         o->index_parallel > 0 ? o->index_parallel : PLOG_PARALLEL};
+    if ((o->flags & DFC_PLOG_WRITE) != 0) {
+        const struct plog_store st = bucket_store_of(&p->store);
+        p->sender = sender_new(&st, o->inflight > 0 ? o->inflight : INFLIGHT);
+        p->store.sender = p->sender;
+    }
+    return p;
+}
+
+/* The file `name` of a handle that is new. */
+static int open_file(struct dfc_plog *p, const char *name, const struct plog_file_how *how,
+                     struct dfc_plog_pool *pool, struct dfc_plog **plog, struct dfc_error *err)
+{
+    struct error e = ERROR_INIT;
+    const struct plog_store st = bucket_store_of(&p->store);
+    const int code = plog_file_open(&st, name, how, &p->file, &e);
+    if (code != 0) {
+        plog_free(p);
+        return plog_result(code, &e, err);
+    }
+    pool_enter(pool, p);
+    *plog = p;
+    return DFC_OK;
+}
+
+int dfc_plog_open(struct dfc_client *client, const char *bucket, const char *name,
+                  const struct dfc_plog_options *o, struct dfc_plog **plog, struct dfc_error *err)
+{
+    const int rc = check_options(o, err);
+    if (rc != DFC_OK)
+        return rc;
     const struct plog_file_how how = {
         .write = (o->flags & DFC_PLOG_WRITE) != 0,
         .truncate = (o->flags & DFC_PLOG_TRUNCATE) != 0,
@@ -59,25 +99,53 @@ int dfc_plog_open(struct dfc_client *client, const char *bucket, const char *nam
                  .exclusive = (o->flags & DFC_PLOG_EXCLUSIVE) != 0,
                  .mode = o->mode & 07777,
                  .uid = o->uid,
-                 .gid = o->gid},
+                 .gid = o->gid,
+                 .id = o->id},
         .segment_bytes = (size_t)o->segment_bytes,
+        .refresh_ms = pool_refresh_ms(o->pool),
         .clock_ms = bucket_store_clock,
     };
-    struct dfc_plog *p = xcalloc(1, sizeof *p);
+    return open_file(plog_new(client, bucket, o), name, &how, o->pool, plog, err);
+}
+
+int dfc_plog_open_token(struct dfc_client *client, const char *token,
+                        const struct dfc_plog_options *o, struct dfc_plog **plog,
+                        struct dfc_error *err)
+{
     struct error e = ERROR_INIT;
-    pthread_mutex_init(&p->lock, NULL);
-    p->bucket = xstrdup(bucket);
-    p->store =
-        (struct bucket_store){.client = client,
-                              .bucket = p->bucket,
-                              .parallel = o->index_parallel > 0 ? o->index_parallel : PARALLEL};
-    const struct plog_store st = bucket_store_of(&p->store);
-    const int code = plog_file_open(&st, name, &how, &p->file, &e);
+    struct plog_token t;
+    struct dfc_plog_options writes = *o;
+    const int rc = check_options(o, err);
+    if (rc != DFC_OK)
+        return rc;
+    const int code = plog_token_parse(token, &t, &e);
     if (code != 0)
-        plog_free(p);
-    else
-        *plog = p;
-    return result_of(code, &e, err);
+        return plog_result(code, &e, err);
+    writes.flags = DFC_PLOG_WRITE;
+    const struct plog_file_how how = {.write = true,
+                                      .token = &t,
+                                      .segment_bytes = (size_t)o->segment_bytes,
+                                      .refresh_ms = pool_refresh_ms(o->pool),
+                                      .clock_ms = bucket_store_clock};
+    return open_file(plog_new(client, t.bucket, &writes), t.object, &how, o->pool, plog, err);
+}
+
+_Static_assert(DFC_PLOG_TOKEN_MAX == (int)PLOG_TOKEN_MAX, "of one length");
+
+int dfc_plog_share(struct dfc_plog *p, char token[DFC_PLOG_TOKEN_MAX], struct dfc_error *err)
+{
+    struct error e = ERROR_INIT;
+    struct plog_token t;
+    pthread_mutex_lock(&p->lock);
+    int code = plog_file_share(p->file, &t, &e);
+    pthread_mutex_unlock(&p->lock);
+    if (code == 0 && strlen(p->bucket) > PLOG_TOKEN_BUCKET)
+        code = error_set(&e, E_TOO_LARGE, "the name of the bucket '%s' is too long", p->bucket);
+    if (code != 0)
+        return plog_result(code, &e, err);
+    snprintf(t.bucket, sizeof t.bucket, "%s", p->bucket);
+    plog_token_print(&t, token);
+    return DFC_OK;
 }
 
 int dfc_plog_write(struct dfc_plog *p, const void *data, size_t size, uint64_t offset,
@@ -85,9 +153,11 @@ int dfc_plog_write(struct dfc_plog *p, const void *data, size_t size, uint64_t o
 {
     struct error e = ERROR_INIT;
     pthread_mutex_lock(&p->lock);
-    const int code = plog_file_write(p->file, data, size, offset, &e);
+    int code = plog_file_write(p->file, data, size, offset, &e);
+    if (code == 0)
+        code = pool_bound(p, &e);
     pthread_mutex_unlock(&p->lock);
-    return result_of(code, &e, err);
+    return plog_result(code, &e, err);
 }
 
 int dfc_plog_truncate(struct dfc_plog *p, uint64_t length, struct dfc_error *err)
@@ -95,17 +165,20 @@ int dfc_plog_truncate(struct dfc_plog *p, uint64_t length, struct dfc_error *err
     struct error e = ERROR_INIT;
     pthread_mutex_lock(&p->lock);
     const int code = plog_file_cut(p->file, length, &e);
+    pool_count(p);
     pthread_mutex_unlock(&p->lock);
-    return result_of(code, &e, err);
+    return plog_result(code, &e, err);
 }
 
 int dfc_plog_sync(struct dfc_plog *p, struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
     pthread_mutex_lock(&p->lock);
-    const int code = plog_file_sync(p->file, &e);
+    int code = plog_file_sync(p->file, &e);
+    if (code == 0)
+        code = pool_bound(p, &e);
     pthread_mutex_unlock(&p->lock);
-    return result_of(code, &e, err);
+    return plog_result(code, &e, err);
 }
 
 int dfc_plog_read(struct dfc_plog *p, void *to, size_t size, uint64_t offset, size_t *got,
@@ -114,8 +187,9 @@ int dfc_plog_read(struct dfc_plog *p, void *to, size_t size, uint64_t offset, si
     struct error e = ERROR_INIT;
     pthread_mutex_lock(&p->lock);
     const int code = plog_file_read(p->file, to, size, offset, got, &e);
+    pool_count(p);
     pthread_mutex_unlock(&p->lock);
-    return result_of(code, &e, err);
+    return plog_result(code, &e, err);
 }
 
 void dfc_plog_renew(struct dfc_plog *p)
@@ -142,7 +216,7 @@ int dfc_plog_stat(struct dfc_plog *p, struct dfc_plog_stat *out, struct dfc_erro
                                       .gid = (uint32_t)s.head.gid,
                                       .created_ms = s.head.created_ms,
                                       .modified_ms = s.head.mtime_ms};
-    return result_of(code, &e, err);
+    return plog_result(code, &e, err);
 }
 
 struct walk {
@@ -174,40 +248,48 @@ int dfc_plog_walk(struct dfc_plog *p, bool verify,
     pthread_mutex_unlock(&p->lock);
     if (w.is_ended)
         return failure_set(err, DFC_LOCAL, E_CANCELLED, "the caller ended the walk");
-    return result_of(code, &e, err);
+    return plog_result(code, &e, err);
 }
 
 int dfc_plog_close(struct dfc_plog *p, struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
+    pthread_mutex_lock(&p->lock);
     const int code = plog_file_close(p->file, &e);
+    p->file = code == 0 ? NULL : p->file;
+    pthread_mutex_unlock(&p->lock);
     if (code == 0)
-        plog_free(p);
-    return result_of(code, &e, err);
+        dfc_plog_drop(p);
+    return plog_result(code, &e, err);
 }
 
 void dfc_plog_drop(struct dfc_plog *p)
 {
     if (p == NULL)
         return;
+    pthread_mutex_lock(&p->lock);
+    sender_free(p->sender);
+    p->sender = NULL;
     plog_file_drop(p->file);
-    plog_free(p);
+    p->file = NULL;
+    pthread_mutex_unlock(&p->lock);
+    pool_leave(p);
 }
 
 int dfc_plog_unlink(struct dfc_client *client, const char *bucket, const char *name,
                     struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
-    struct bucket_store b = {.client = client, .bucket = bucket, .parallel = PARALLEL};
+    struct bucket_store b = {.client = client, .bucket = bucket, .parallel = PLOG_PARALLEL};
     const struct plog_store st = bucket_store_of(&b);
-    return result_of(plog_unlink(&st, name, &e), &e, err);
+    return plog_result(plog_unlink(&st, name, &e), &e, err);
 }
 
 int dfc_plog_recover(struct dfc_client *client, const char *bucket, const char *name,
                      uint64_t lease_ms, bool *busy, struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
-    struct bucket_store b = {.client = client, .bucket = bucket, .parallel = PARALLEL};
+    struct bucket_store b = {.client = client, .bucket = bucket, .parallel = PLOG_PARALLEL};
     const struct plog_store st = bucket_store_of(&b);
     _cleanup_plog_watch_ struct plog_watch watch = {.count = 0};
     enum plog_merge_result result;
@@ -222,5 +304,5 @@ int dfc_plog_recover(struct dfc_client *client, const char *bucket, const char *
         code = plog_merge(&st, name, &watch, bucket_store_clock(NULL), lease_ms, &result, &e);
     }
     *busy = code == 0 && result == PLOG_MERGED_BUSY;
-    return result_of(code, &e, err);
+    return plog_result(code, &e, err);
 }

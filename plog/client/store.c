@@ -8,10 +8,13 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/rng.h"
+#include "plog/client/sender.h"
+#include "plog/ends.h"
+#include "plog/head.h"
+#include "plog/merge.h"
+#include "plog/type.h"
 
 enum {
-    GUESS = 64 << 10, /* of a segment's end, which is read in one call */
-    WHOLE_MAX = 1 << 30,
     THREADS_MAX = 64,
     ENDS_MAX = 256, /* in memory at once */
 };
@@ -32,6 +35,8 @@ static int error_of(const struct dfc_error *e, struct error *err)
     }
     if (named == E_OBJECT_NOT_FOUND)
         code = E_NOT_FOUND;
+    else if (named == E_QUOTA_EXCEEDED)
+        code = named;
     return error_set(err, code, "%s", e->message);
 }
 
@@ -62,16 +67,45 @@ static int store_list(void *ctx, const char *prefix, const char *after, struct p
     return rc == 0 ? 0 : error_of(&e, err);
 }
 
+/* Of a container.  Another one is a head, or no object of a plog. */
+static bool is_inner(const char *name)
+{
+    return strncmp(name, PLOG_ROOT, strlen(PLOG_ROOT)) == 0;
+}
+
+/* Of a name outside of containers, which is a head or any other object. */
+struct small {
+    char etag[PLOG_ETAG_MAX];
+    bool is_large;
+};
+
+static int begin_small(void *ctx, const struct dfc_object_info *info)
+{
+    struct small *s = ctx;
+    snprintf(s->etag, sizeof s->etag, "%s", info->etag);
+    s->is_large = info->size > PLOG_HEAD_BYTES_MAX;
+    return s->is_large ? -1 : 0;
+}
+
+/* An object that is too large for a head is not read. */
 static int store_get(void *ctx, const char *name, struct buf *body, char etag[static PLOG_ETAG_MAX],
                      struct error *err)
 {
     const struct bucket_store *b = ctx;
-    const struct dfc_get_options options = {.memory_limit = WHOLE_MAX};
+    struct small small = {.is_large = false};
+    const struct dfc_get_options options = {.memory_limit = PLOG_MERGED_MAX,
+                                            .begin = is_inner(name) ? NULL : begin_small,
+                                            .begin_context = &small};
     struct dfc_object_info *info;
     struct dfc_error e;
     void *data;
     size_t size;
-    if (dfc_get_memory(b->client, b->bucket, name, &options, &data, &size, &info, &e) != DFC_OK)
+    const int rc = dfc_get_memory(b->client, b->bucket, name, &options, &data, &size, &info, &e);
+    if (rc != DFC_OK && small.is_large) {
+        memcpy(etag, small.etag, sizeof small.etag);
+        return error_set(err, E_INVALID, "the object is no plog: it is larger than a head");
+    }
+    if (rc != DFC_OK)
         return error_of(&e, err);
     buf_append(body, data, size);
     dfc_free(data);
@@ -101,13 +135,25 @@ static int store_put(void *ctx, const char *name, const void *body, size_t len,
 {
     const struct bucket_store *b = ctx;
     const bool is_absent = if_match != NULL && strcmp(if_match, PLOG_ABSENT) == 0;
-    const struct dfc_put_options options = {.if_absent = is_absent,
+    const bool has_type = !is_inner(name) && !b->untyped_heads;
+    const struct dfc_put_options options = {.content_type = has_type ? PLOG_TYPE : NULL,
+                                            .if_absent = is_absent,
                                             .if_match = is_absent ? NULL : if_match};
     struct dfc_object_info *info;
     struct dfc_error e;
     if (dfc_put_memory(b->client, b->bucket, name, body, len, &options, &info, &e) != DFC_OK)
         return error_of(&e, err);
     return keep_etag(info, etag, err);
+}
+
+static int store_send(void *ctx, const char *name, struct buf *body, struct error *err)
+{
+    return sender_send(((const struct bucket_store *)ctx)->sender, name, body, err);
+}
+
+static int store_flush(void *ctx, struct error *err)
+{
+    return sender_flush(((const struct bucket_store *)ctx)->sender, err);
 }
 
 static int store_remove(void *ctx, const char *name, const char *if_match, struct error *err)
@@ -121,48 +167,31 @@ static int store_remove(void *ctx, const char *name, const char *if_match, struc
 
 /* --- ends of segments ------------------------------------------------------------------------- */
 
-struct end { /* of one segment */
-    struct plog_footer footer;
-    char *bytes; /* index and footer are at its end */
-    size_t size;
+struct gathered { /* of one segment */
+    struct plog_end end;
     int code;
     struct error err;
 };
 
 struct gathering {
-    const struct bucket_store *store;
+    struct bucket_store *store;
     const struct plog_names *names;
-    struct end *ends;
+    struct gathered *ends;
     atomic_size_t next;
 };
 
-static int get_tail(const struct bucket_store *b, const char *name, uint64_t len, struct end *end)
+static int get_tail(void *ctx, const char *name, uint64_t len, struct buf *out, struct error *err)
 {
+    const struct bucket_store *b = ctx;
     const struct dfc_get_options options = {.offset = -(int64_t)len, .memory_limit = len + 1};
     struct dfc_error e;
     void *data;
-    dfc_free(end->bytes);
-    end->bytes = NULL;
-    if (dfc_get_memory(b->client, b->bucket, name, &options, &data, &end->size, NULL, &e) != DFC_OK)
-        return error_of(&e, &end->err);
-    end->bytes = data;
-    if (end->size < PLOG_FOOTER)
-        return error_set(&end->err, E_CORRUPT, "it is too short for a segment");
-    const uint8_t *footer = (const uint8_t *)end->bytes + end->size - PLOG_FOOTER;
-    return plog_footer_parse(footer, &end->footer, &end->err);
-}
-
-static int get_end(const struct bucket_store *b, const char *name, struct end *end)
-{
-    int code = get_tail(b, name, GUESS, end);
-    const uint64_t want = (uint64_t)end->footer.index_bytes + PLOG_FOOTER;
-    if (code == 0 && end->size < want)
-        code = get_tail(b, name, want, end);
-    if (code == 0 && end->size < want)
-        code = error_set(&end->err, E_CORRUPT, "its index is cut short");
-    if (code != 0)
-        error_wrap(&end->err, "segment '%s'", name);
-    return code;
+    size_t size;
+    if (dfc_get_memory(b->client, b->bucket, name, &options, &data, &size, NULL, &e) != DFC_OK)
+        return error_of(&e, err);
+    buf_append(out, data, size);
+    dfc_free(data);
+    return 0;
 }
 
 static void *gather(void *ctx)
@@ -172,7 +201,8 @@ static void *gather(void *ctx)
         const size_t i = atomic_fetch_add(&g->next, 1);
         if (i >= g->names->count)
             return NULL;
-        g->ends[i].code = get_end(g->store, g->names->items[i], &g->ends[i]);
+        struct gathered *e = &g->ends[i];
+        e->code = plog_end_read(get_tail, NULL, g->store, g->names->items[i], &e->end, &e->err);
     }
 }
 
@@ -188,28 +218,18 @@ static void gather_all(struct gathering *g)
         pthread_join(threads[i], NULL);
 }
 
-static int add_end(struct plog_map *map, const char *name, struct end *end, struct error *err)
+static int add_end(struct plog_map *map, const char *name, const struct gathered *e,
+                   struct error *err)
 {
-    struct plog_segment_name s;
-    if (end->code != 0) {
-        if (err != NULL)
-            *err = end->err;
-        return end->code;
-    }
-    if (!plog_name_parse_segment(name, &s) ||
-        memcmp(&s.writer, &end->footer.name.writer, sizeof s.writer) != 0 ||
-        s.epoch != end->footer.name.epoch || s.n != end->footer.name.n)
-        return error_set(err, E_CORRUPT, "segment '%s' has another one's footer", name);
-    const uint8_t *index =
-        (const uint8_t *)end->bytes + end->size - PLOG_FOOTER - end->footer.index_bytes;
-    const int code = plog_map_add(map, &end->footer, index, err);
-    if (code != 0)
-        error_wrap(err, "segment '%s'", name);
-    return code;
+    if (e->code == 0)
+        return plog_end_add(&e->end, name, map, err);
+    if (err != NULL)
+        *err = e->err;
+    return e->code;
 }
 
-static int add_part(const struct bucket_store *b, const struct plog_names *segments,
-                    struct plog_map *map, struct error *err)
+static int add_part(struct bucket_store *b, const struct plog_names *segments, struct plog_map *map,
+                    struct error *err)
 {
     struct gathering g = {
         .store = b, .names = segments, .ends = xcalloc(segments->count, sizeof *g.ends)};
@@ -218,7 +238,7 @@ static int add_part(const struct bucket_store *b, const struct plog_names *segme
     for (size_t i = 0; i < segments->count; i++) {
         if (code == 0)
             code = add_end(map, segments->items[i], &g.ends[i], err);
-        dfc_free(g.ends[i].bytes);
+        plog_end_done(&g.ends[i].end);
     }
     free(g.ends);
     return code;
@@ -262,11 +282,13 @@ uint64_t bucket_store_clock(void *ctx)
 struct plog_store bucket_store_of(struct bucket_store *b)
 {
     return (struct plog_store){.ctx = b,
-                               .whole_max = WHOLE_MAX,
+                               .whole_max = PLOG_MERGED_MAX,
                                .list = store_list,
                                .get = store_get,
                                .read = store_read,
                                .put = store_put,
+                               .send = b->sender != NULL ? store_send : NULL,
+                               .flush = b->sender != NULL ? store_flush : NULL,
                                .remove = store_remove,
                                .ends = store_ends,
                                .now_ms = store_now,

@@ -4,10 +4,14 @@
 #include "api/dfc.h"
 #include "plog/store.h"
 
+struct sender;
+
 struct bucket_store {
     struct dfc_client *client;
     const char *bucket;
-    unsigned parallel; /* ends of segments that are read at once, at least 1 */
+    unsigned parallel;     /* ends of segments that are read at once, at least 1 */
+    struct sender *sender; /* NULL: segments are stored by the caller's thread */
+    bool untyped_heads;    /* heads are stored without their content type (plog/flatten.h) */
 };
 
 /* Both structs stay the caller's, and the first lives longer. */

@@ -101,7 +101,7 @@ static bool is_open_record(const char *name)
 
 static bool is_writer(const struct sim_program *p)
 {
-    return p->role == SIM_WRITE || p->role == SIM_CLOSE;
+    return p->role == SIM_WRITE || p->role == SIM_CLOSE || p->role == SIM_SHARE;
 }
 
 /* --- calls take place ------------------------------------------------------------------------- */
@@ -111,6 +111,8 @@ static void land_list(struct sim_program *p, struct sim_call *c)
     struct sim_store *s = p->sim;
     const bool is_late = s->lie == LIE_SEGMENTS_FIRST && p->role == SIM_MERGE;
     c->code = 0;
+    if (s->lie == LIE_FLAT_BLIND && p->role == SIM_FLATTEN && has_part(c->name, "/o/"))
+        return;
     for (size_t i = 0; i < s->count; i++) {
         const struct sim_object *o = &s->objects[i];
         if (!o->is_there || strncmp(o->name, c->name, strlen(c->name)) != 0 ||
@@ -124,24 +126,28 @@ static void land_list(struct sim_program *p, struct sim_call *c)
     }
 }
 
-static void land_get(struct sim_program *p, struct sim_call *c)
+/* A writer that does not look: the head is as it was, or has no mark. */
+static void hide_head(const struct sim_program *p, struct sim_call *c)
 {
-    struct sim_object *o = place(p->sim, c->name);
-    const bool is_head = strcmp(c->name, SIM_OBJECT) == 0;
-    c->code = o->is_there ? 0 : E_NOT_FOUND;
-    if (o->is_there) {
-        buf_append(&c->body, buf_str(&o->body), o->body.len);
-        etag_of(o, c->etag);
-    }
-    if (p->sim->lie == LIE_NO_HEAD_CHECK && is_head && is_writer(p) && p->id[0] != '\0') {
-        struct plog_head head = {.merged = 0};
+    struct plog_head head = {.merged = 0};
+    const bool is_there =
+        c->code == 0 && plog_head_parse(buf_str(&c->body), c->body.len, &head, NULL) == 0;
+    if (p->sim->lie == LIE_NO_HEAD_CHECK && p->id[0] != '\0') {
+        head = (struct plog_head){.merged = 0};
         memcpy(head.id, p->id, sizeof head.id);
-        buf_clear(&c->body);
-        plog_head_print(&head, &c->body);
-        c->code = 0;
+    } else if (p->sim->lie != LIE_NO_MARK || !is_there) {
+        return;
     }
-    for (size_t i = 0;
-         p->sim->lie == LIE_HEAD_FIRST && p->role == SIM_READ && is_head && i < p->count; i++) {
+    head.mark = 0;
+    buf_clear(&c->body);
+    plog_head_print(&head, &c->body);
+    c->code = 0;
+}
+
+/* A reader that reads the head once: it is as it was at first. */
+static void repeat_head(const struct sim_program *p, struct sim_call *c)
+{
+    for (size_t i = 0; i < p->count; i++) {
         const struct sim_call *first = &p->calls[i];
         if (first->kind == SIM_GET && strcmp(first->name, SIM_OBJECT) == 0 && first->code == 0) {
             buf_clear(&c->body);
@@ -150,6 +156,39 @@ static void land_get(struct sim_program *p, struct sim_call *c)
             return;
         }
     }
+}
+
+/* A session by token that looks at nothing. */
+static bool get_lies(struct sim_program *p, struct sim_call *c, const struct sim_object *o)
+{
+    if (p->sim->lie == LIE_TOKEN_LEAVES && p->by_token && is_closed_record(c->name)) {
+        c->code = E_NOT_FOUND;
+        return true;
+    }
+    if (p->sim->lie == LIE_TOKEN_STAYS && p->by_token && is_open_record(c->name) && !o->is_there) {
+        snprintf(c->etag, sizeof c->etag, "lie%llu", (unsigned long long)p->sim->versions++);
+        return true;
+    }
+    return false;
+}
+
+static void land_get(struct sim_program *p, struct sim_call *c)
+{
+    struct sim_object *o = place(p->sim, c->name);
+    c->code = 0;
+    if (get_lies(p, c, o))
+        return;
+    c->code = o->is_there ? 0 : E_NOT_FOUND;
+    if (o->is_there) {
+        buf_append(&c->body, buf_str(&o->body), o->body.len);
+        etag_of(o, c->etag);
+    }
+    if (strcmp(c->name, SIM_OBJECT) != 0)
+        return;
+    if (is_writer(p))
+        hide_head(p, c);
+    else if (p->sim->lie == LIE_HEAD_FIRST && p->role == SIM_READ)
+        repeat_head(p, c);
 }
 
 /* The records of the program's last list of them. */
@@ -165,6 +204,22 @@ static void remove_listed(struct sim_program *p)
     }
 }
 
+/* A record that the program does not store.  etag: of the one that is there. */
+static bool record_lies(const struct sim_program *p, struct sim_call *c)
+{
+    const bool is_absent = strcmp(c->if_match, PLOG_ABSENT) == 0;
+    const struct sim_object *o = sim_store_find(p->sim, c->name);
+    if (p->sim->lie == LIE_SHARE_LATE && p->role == SIM_SHARE && is_absent)
+        snprintf(c->etag, sizeof c->etag, "lie");
+    else if (p->sim->lie == LIE_TOKEN_READS && p->by_token && !is_absent)
+        snprintf(c->etag, sizeof c->etag, "%s", c->if_match);
+    else if (p->sim->lie == LIE_LOST_RACE && !is_absent && o != NULL)
+        etag_of(o, c->etag);
+    else
+        return false;
+    return p->sim->lie != LIE_LOST_RACE || strcmp(c->etag, c->if_match) != 0;
+}
+
 /* True: that is all that happens. */
 static bool put_lies(struct sim_program *p, struct sim_call *c)
 {
@@ -175,6 +230,8 @@ static bool put_lies(struct sim_program *p, struct sim_call *c)
         snprintf(c->etag, sizeof c->etag, "lie");
         return true;
     }
+    if (is_open_record(c->name) && record_lies(p, c))
+        return true;
     if (lie == LIE_NO_REFRESH && is_open_record(c->name) && !is_absent) {
         snprintf(c->etag, sizeof c->etag, "%s", c->if_match);
         return true;
@@ -183,7 +240,7 @@ static bool put_lies(struct sim_program *p, struct sim_call *c)
         remove_listed(p);
     if (lie == LIE_BLIND_HEAD && strcmp(c->name, SIM_OBJECT) == 0 && p->role == SIM_MERGE)
         c->if_match[0] = '\0';
-    if (lie == LIE_ONE_INDEX && has_part(c->name, "/m/"))
+    if (lie == LIE_FLAT_OVER && strcmp(c->name, SIM_OBJECT) == 0 && p->role == SIM_FLATTEN)
         c->if_match[0] = '\0';
     return false;
 }
@@ -215,13 +272,18 @@ static void land_remove(struct sim_program *p, struct sim_call *c)
         c->code = E_NOT_FOUND;
     if (c->code == 0)
         o->is_there = false;
+    if (c->code == E_PRECONDITION && p->sim->lie == LIE_REMOVE_CLOSED && is_open_record(c->name)) {
+        char name[PLOG_NAME_MAX];
+        snprintf(name, sizeof name, "%.*s.c", PLOG_NAME_MAX - 3, c->name);
+        place(p->sim, name)->is_there = false;
+    }
 }
 
 /* The record .c comes first; then the segment, at the next call. */
 static bool close_early(struct sim_program *p, const struct sim_call *c)
 {
     char name[PLOG_NAME_MAX] = "";
-    if (p->sim->lie != LIE_EARLY_CLOSED || p->role != SIM_CLOSE || p->has_lied ||
+    if (p->sim->lie != LIE_EARLY_CLOSED || p->role != SIM_CLOSE || p->has_lied || p->by_token ||
         c->kind != SIM_PUT || !has_part(c->name, "/s/"))
         return false;
     for (size_t i = 0; i < p->sim->count; i++) {

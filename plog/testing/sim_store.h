@@ -33,6 +33,15 @@ enum sim_lie {
     LIE_EARLY_CLOSED,   /* the record .c is stored before the last segment */
     LIE_NO_HEAD_CHECK,  /* a sync does not look at the head */
     LIE_IMPATIENT,      /* a merge does not wait for sessions that are open */
+    LIE_NO_MARK,        /* a sync does not see the mark of a flattening */
+    LIE_FLAT_BLIND,     /* a flattening does not see records */
+    LIE_FLAT_OVER,      /* a flattening replaces whatever head there is */
+    LIE_SHARE_LATE,     /* a token is given before the record is stored */
+    LIE_TOKEN_READS,    /* a sync by token reads the shared record, and does not store it */
+    LIE_TOKEN_STAYS,    /* ... makes no record of its own if the shared one is gone */
+    LIE_TOKEN_LEAVES,   /* a close by token does not look whether the owner has closed */
+    LIE_LOST_RACE,      /* a record that has changed is taken for one that has changed just now */
+    LIE_REMOVE_CLOSED,  /* a merge removes the record .c, also if the other one is left */
     LIES,
 };
 
@@ -47,7 +56,7 @@ struct sim_call {
     struct plog_names names;
 };
 
-enum sim_role { SIM_WRITE, SIM_CLOSE, SIM_READ, SIM_MERGE, SIM_OTHER };
+enum sim_role { SIM_WRITE, SIM_CLOSE, SIM_SHARE, SIM_READ, SIM_MERGE, SIM_OTHER, SIM_FLATTEN };
 
 struct sim_store;
 
@@ -56,6 +65,7 @@ struct sim_program {
     struct rng rng, rng_begin; /* equal in each run */
     enum sim_role role;
     char id[PLOG_ID_CHARS + 1]; /* of the plog that it has open; "": none */
+    bool by_token;              /* it has it open by token */
     uint64_t begun;             /* time when it was begun */
     struct sim_call *calls;     /* those with results, and the pending one */
     size_t count, room, at;

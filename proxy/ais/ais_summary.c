@@ -113,7 +113,7 @@ static void sum_up(struct http_request *req, const char *id, const char *prefix,
     *s = (struct summing){
         .req = req,
         .list = LIST_REQUEST_DEFAULT(http_path_param(req, "bucket")),
-        .until_ms = clock_ms() + p->params.summary_turn,
+        .until_ms = clock_ms() + param_live(p->params.summary_turn),
         .remote = !cached && has_backend(req),
     };
     s->list.prefix = arena_strdup(a, prefix);

@@ -27,7 +27,7 @@ void auth_reply_token(struct http_request *req, const struct user *user, const c
     int64_t now_ms = clock_wall_ms();
     struct proof_keys *keys = guard_keys(p->guard);
     struct token t = {.issued_ms = (uint64_t)now_ms,
-                      .expires_ms = (uint64_t)now_ms + p->params.token_ttl};
+                      .expires_ms = (uint64_t)now_ms + param_live(p->params.token_ttl)};
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
     snprintf(t.user, sizeof t.user, "%s", user->id);

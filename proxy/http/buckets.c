@@ -240,6 +240,20 @@ static int create(struct http_request *req, const struct action_body *body, stru
     return 0;
 }
 
+/* A change of a ring may leave out what stays: then the whole is judged. */
+static void take_ring(const struct proxy *p, const char *name, struct bucket_props *to)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct bucket *b = bmd_bucket(&s->bmd, name);
+    if (b == NULL)
+        return;
+    to->ring_cap = b->props.ring_cap;
+    to->ring_keep = b->props.ring_keep;
+    to->ring_bytes_max = b->props.ring_bytes_max;
+    to->ring_consumed = b->props.ring_consumed;
+    to->ring_drops = b->props.ring_drops;
+}
+
 static int setprops(struct http_request *req, const struct action_body *body, struct error *err)
 {
     const char *name = http_path_param(req, "bucket");
@@ -247,6 +261,7 @@ static int setprops(struct http_request *req, const struct action_body *body, st
     int r;
     if (body->value == NULL)
         return error_set(err, E_JSON, "field 'value' is missing");
+    take_ring(http_user(req), name, &scratch);
     if ((r = bucket_name_check(name, err)) != 0 ||
         (r = props_of_value(body->value, &scratch, err)) != 0 ||
         (r = check_credentials(req, &scratch, err)) != 0 ||
@@ -499,8 +514,10 @@ const struct http_route bucket_routes[] = {
          "\"strip\": text, \"prepend\": text, \"names\": \"full\"|\"base\", \"order\": "
          "\"name\"|\"shuffle\", \"seed\": number, \"allow_empty\": false}}`; "
          "`{\"action\": \"burn\", \"value\": {\"prefix\" or \"csv\": text, \"image\": name, "
-         "\"to\": bucket, \"digest\", \"check\", \"names\", \"joliet\", \"date\", "
-         "\"identifiers\", \"allow_empty\", \"description\"}}`; "
+         "\"to\": bucket, \"from\": image, \"remove\": [path, …], \"store\": "
+         "\"refer\"|\"unique\"|\"pack\", \"base\": image, \"digest\", \"check\", \"names\", "
+         "\"joliet\", \"date\", \"identifiers\", \"allow_empty\", \"description\"}}`; "
+         "`{\"action\": \"flatten\", \"value\": {the same as delete, \"allow_empty\": false}}`; "
          "`{\"action\": \"unarchive\", \"value\": {the same as delete, \"to\": bucket, "
          "\"prepend\": text, \"names\": \"archive\"|\"member\"}}`; `{\"action\": "
          "\"promote\", \"value\": {\"path\": text, \"node\": id, \"prepend\": text, \"overwrite\": "

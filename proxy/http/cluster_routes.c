@@ -14,7 +14,7 @@
 #include "proxy/primary/node_actions.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/recovery.h"
-#include "proxy/http/scrape.h"
+#include "proxy/watch/scrape.h"
 
 enum { SETTINGS_MAX = 64 };
 
@@ -68,7 +68,13 @@ static json_t *settings_view(const struct cluster_state *s)
     cluster_settings_get(&s->config, &settings);
     for (size_t i = 0; i < SETTINGS_MAX && cluster_settings_rows[i].name != NULL; i++)
         live[i] = cluster_settings_rows[i].name;
-    return json_pack("{s:o}", "params", params_describe(cluster_settings_rows, &settings, live));
+    json_t *rows = params_describe(cluster_settings_rows, &settings, live);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        bool is_set = config_get(&s->config, cluster_settings_rows[i].name) != NULL;
+        json_object_set_new(json_array_get(rows, i), "source",
+                            json_string(is_set ? "cluster" : "default"));
+    }
+    return json_pack("{s:o}", "params", rows);
 }
 
 /* A backup has all of the state: who asks at the control listener has the cluster key. */
@@ -252,7 +258,8 @@ const struct http_route cluster_routes[] = {
               "repaired), \"absent\" (true: its copies are passed over), \"silent_ms\" "
               "(since it last reported), \"late\" (true: active, and silent for longer than "
               "keepalive_late, and for a third of keepalive_timeout), \"capacity\", "
-              "\"certificate_left_s\", \"version\", \"release\", \"commit\"}], \"buckets\", "
+              "\"certificate_left_s\", \"electable\" (a proxy that may be elected primary), "
+              "\"version\", \"release\", \"commit\"}], \"buckets\", "
               "\"jobs_running\", "
               "\"refused\" (nodes that know later documents, or another cluster's), "
               "\"protection\": {\"one_copy\", \"protected\", \"degraded\", \"unavailable\": "

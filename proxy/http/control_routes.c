@@ -11,6 +11,7 @@
 #include "proxy/primary/members.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/refused_nodes.h"
+#include "proxy/watch/stat_samples.h"
 
 static void reply_state(struct http_request *req)
 {
@@ -168,6 +169,7 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
         (r = json_get_u64(doc, "", "term", &k->term, err)) != 0 ||
         (r = json_get_u64(doc, "", "version", &k->version, err)) != 0 ||
         (r = json_get_u64(doc, "", "resilver", &k->resilver, err)) != 0 ||
+        (r = json_get_bool(doc, "", "electable", &k->electable, err)) != 0 ||
         (r = build_of(doc, k, err)) != 0 ||
         (r = json_get_object(doc, "", "capacity", &capacity, err)) != 0 || capacity == NULL)
         return r;
@@ -191,10 +193,17 @@ struct keepalive_reply {
 
 /* Of a node that counts as heard. */
 static int take_heard(struct proxy *p, const struct cluster_state *s, const struct node *n,
-                      json_t *doc, struct keepalive_reply *out, struct error *err)
+                      const char *boot, json_t *doc, struct keepalive_reply *out, struct error *err)
 {
+    struct node_stats stats;
     if (n == NULL || n->role != NODE_TARGET)
         return 0;
+    json_t *told = json_object_get(doc, "stats");
+    int r = node_stats_from_json(told, &stats, err);
+    if (r != 0)
+        return r;
+    if (told != NULL) /* an earlier release does not tell */
+        stat_samples_hear(p->samples, n->id, boot, &stats, clock_ms());
     return members_take_quotas(p, s, n->id, json_object_get(doc, "quotas"), &out->quotas, err);
 }
 
@@ -203,7 +212,8 @@ static int take_keepalive(struct proxy *p, const char *data, size_t len,
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *doc = NULL;
-    struct keepalive k = {.room_bytes = ROOM_UNKNOWN};
+    /* A proxy of an earlier release does not say whether it may be elected. */
+    struct keepalive k = {.room_bytes = ROOM_UNKNOWN, .electable = p->is_shared};
     int r;
     if ((r = json_parse(data, len, &doc, err)) != 0 || (r = keepalive_of(doc, &k, err)) != 0)
         return r;
@@ -212,7 +222,7 @@ static int take_keepalive(struct proxy *p, const char *data, size_t len,
         return r;
     r = members_keepalive(p, &k, &out->lease_ms, err);
     if (r == 0)
-        r = take_heard(p, s, known, doc, out, err);
+        r = take_heard(p, s, known, k.boot, doc, out, err);
     const struct node_past past = {.cluster = s->cluster_id, .term = k.term, .version = k.version};
     return known != NULL ? note_refused(p, known, &past, r, err) : r;
 }
@@ -379,9 +389,11 @@ const struct http_route control_routes[] = {
      .right = RIGHT_NODE,
      .begin = keepalive_begin,
      .summary = "A node reports that it is alive.",
-     .body = "`{\"id\", \"boot\", \"term\", \"version\", \"capacity\": {\"total_bytes\", "
-             "\"available_bytes\"}, \"quotas\": [{\"bucket\", \"objects\", \"bytes\"}]}`: what a "
-             "target has of the buckets with a quota",
+     .body =
+         "`{\"id\", \"boot\", \"term\", \"version\", \"capacity\": {\"total_bytes\", "
+         "\"available_bytes\"}, \"quotas\": [{\"bucket\", \"objects\", \"bytes\"}], "
+         "\"electable\"}`: what a target has of the buckets with a quota; whether a proxy may be "
+         "elected primary",
      .reply =
          "`{\"term\", \"version\", \"lease_ms\"}`; a newer one than the node's: fetch the state. "
          "lease_ms: for so long from when it sent this the node is not given up (0: not known). "

@@ -6,6 +6,7 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/parse.h"
+#include "net/daemon_log.h"
 #include "net/daemon_metrics.h"
 #include "net/daemon_params.h"
 #include "proxy/primary/gauges.h"
@@ -48,8 +49,10 @@ static json_t *stats_json(struct proxy *p)
 
 static struct daemon_params params_of(struct proxy *p)
 {
-    return (struct daemon_params){
-        .rows = proxy_param_rows, .values = &p->params, .live = proxy_params_live};
+    return (struct daemon_params){.rows = proxy_param_rows,
+                                  .values = &p->params,
+                                  .live = proxy_params_live,
+                                  .sources = p->sources};
 }
 
 static json_t *daemon_part(struct proxy *p, const struct cluster_state *s, const char *what)
@@ -155,6 +158,7 @@ const struct http_route daemon_routes[] = {
               "\"version\", \"admin_url\" (with `admin_port`)}`",
      .errors = ""},
     DAEMON_PARAMS_ROUTE(set_begin),
+    DAEMON_LOG_ROUTE,
     {.name = "health_get",
      .method = HTTP_GET,
      .pattern = "/v1/health",

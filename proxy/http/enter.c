@@ -49,6 +49,11 @@ bool proxy_is_primary(struct proxy *p)
            (!p->is_shared || p->metastore->ops->election(p->metastore) != 0);
 }
 
+bool proxy_is_electable(const struct proxy *p)
+{
+    return p->is_shared ? p->params.electable : p->params.join[0] == '\0';
+}
+
 int proxy_no_bucket(struct proxy *p, const char *name, struct error *err)
 {
     if (atomic_load(&p->heard) || proxy_is_primary(p))

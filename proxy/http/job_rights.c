@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "access/guard.h"
+#include "plog/name.h"
 #include "sort/spec/spec.h"
 #include "xaction/burn_spec.h"
 #include "xaction/download_spec.h"
@@ -44,18 +45,38 @@ static int ask_promotion(struct http_request *req, const char *bucket,
     return code != 0 ? code : guard_ask(req, RIGHT_OPERATE, NULL, NULL, err);
 }
 
-/* A list may name any object of the two buckets. */
+/* A list may name any object of the two buckets, and so may an older image. */
 static int ask_burn(struct http_request *req, const char *bucket, json_t *value, struct error *err)
 {
     _cleanup_(burn_spec_freep)
     struct burn_spec *spec = NULL;
     int code = burn_spec_parse(value, &spec, err);
     const char *to = code == 0 && spec->to != NULL ? spec->to : bucket;
+    bool below = code == 0 && spec->prefix != NULL && spec->from == NULL && spec->base == NULL;
     if (code == 0)
-        code = guard_ask(req, RIGHT_READ, bucket, spec->prefix != NULL ? spec->prefix : "", err);
-    if (code == 0 && spec->csv != NULL)
+        code = guard_ask(req, RIGHT_READ, bucket, below ? spec->prefix : "", err);
+    if (code == 0 && (spec->csv != NULL || spec->from != NULL || spec->base != NULL))
         code = guard_ask(req, RIGHT_READ, to, "", err);
-    return code != 0 ? code : guard_ask(req, RIGHT_WRITE, to, spec->image, err);
+    if (code == 0)
+        code = guard_ask(req, RIGHT_WRITE, to, spec->stores ? "" : spec->image, err);
+    return code;
+}
+
+/* Whoever writes a head chooses the container that is read, and then removed. */
+static int ask_flatten(struct http_request *req, const char *bucket, json_t *value,
+                       struct error *err)
+{
+    static const enum right of_containers[] = {RIGHT_READ, RIGHT_WRITE, RIGHT_DELETE};
+    _cleanup_(objects_spec_freep)
+    struct objects_spec *spec = NULL;
+    int code = objects_spec_parse("flatten", value, &spec, err);
+    if (code == 0)
+        code = ask_selection(req, RIGHT_READ, bucket, spec, err);
+    if (code == 0)
+        code = ask_selection(req, RIGHT_WRITE, bucket, spec, err);
+    for (size_t i = 0; i < sizeof of_containers / sizeof of_containers[0] && code == 0; i++)
+        code = guard_ask(req, of_containers[i], bucket, PLOG_ROOT, err);
+    return code;
 }
 
 static int ask_objects(struct http_request *req, const char *kind, const char *bucket,
@@ -80,9 +101,10 @@ int job_rights_objects(struct http_request *req, const char *kind, const char *b
 {
     if (http_caller(req) == NULL)
         return 0;
-    int code = strcmp(kind, "download") == 0 ? ask_download(req, bucket, value, err)
-               : strcmp(kind, "burn") == 0   ? ask_burn(req, bucket, value, err)
-                                             : ask_objects(req, kind, bucket, value, err);
+    int code = strcmp(kind, "download") == 0  ? ask_download(req, bucket, value, err)
+               : strcmp(kind, "burn") == 0    ? ask_burn(req, bucket, value, err)
+               : strcmp(kind, "flatten") == 0 ? ask_flatten(req, bucket, value, err)
+                                              : ask_objects(req, kind, bucket, value, err);
     return code != 0 ? code : guard_ask(req, RIGHT_JOBS, NULL, NULL, err);
 }
 

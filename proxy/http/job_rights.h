@@ -7,8 +7,11 @@
  *   delete, evict           delete, each name of a list, or the prefix
  *   copy                    read the same; write the destination below `prepend`
  *   prefetch                read the same
+ *   flatten                 read and write the same; read, write and delete the containers of the
+ *                           bucket's plogs, since a head may name any of them
  *   download                write below `prepend`
- *   burn                    read the prefix, or both buckets of a list; write the image
+ *   burn                    read the prefix, or both buckets of a list or an older image; write the
+ *                           image, or its bucket where contents are stored
  *
  * A template needs the right on the whole bucket, and so do a sort's input and output. */
 #pragma once

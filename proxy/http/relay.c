@@ -500,7 +500,7 @@ void relay_read(struct proxy *p, struct http_request *req, const char *url,
         return;
     r->follows = true;
     if (r->upload == NULL) /* a body is sent once */
-        r->until_ms = clock_ms() + p->params.owner_wait;
+        r->until_ms = clock_ms() + param_live(p->params.owner_wait);
     r->object = (struct relay_object){.bucket = arena_strdup(r->arena, object->bucket),
                                       .object = arena_strdup(r->arena, object->object),
                                       .raw_query = arena_strdup(r->arena, object->raw_query),
@@ -565,7 +565,7 @@ void relay_to_primary(struct proxy *p, struct http_request *req, const char *pat
         return;
     r->silence = reads(req) ? E_NOT_PRIMARY : E_IN_DOUBT;
     r->path = r->call.url;
-    r->primary_until_ms = clock_ms() + p->params.primary_wait;
+    r->primary_until_ms = clock_ms() + param_live(p->params.primary_wait);
     r->call.to_public = to_public;
     r->call.stall_timeout_ms = p->params.call_timeout;
     take_body(r, req);

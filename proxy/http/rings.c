@@ -15,7 +15,10 @@
 typedef int where_fn(const struct http_request *req, const struct cluster_state *s,
                      const struct bucket *b, const struct node **out, struct error *err);
 
-/* HRW of the producer and its push: a repeated one finds the same target.  Else by chance. */
+enum { PUSH_TARGETS = 8 }; /* of which one that answers is taken */
+
+/* HRW of the producer and its push, of active targets: a repeated one finds the same target while
+ * that one answers.  Else by chance. */
 static int push_where(const struct http_request *req, const struct cluster_state *s,
                       const struct bucket *b, const struct node **out, struct error *err)
 {
@@ -28,9 +31,15 @@ static int push_where(const struct http_request *req, const struct cluster_state
     else
         for (size_t i = 0; i < sizeof random; i++)
             buf_printf(&key, "%02x", random[i]);
-    return smap_owners(&s->smap, b->id, buf_str(&key), 1, out) == 1
-               ? 0
-               : error_set(err, E_NO_TARGETS, "no target is active");
+    const struct node *best[PUSH_TARGETS];
+    const size_t count = smap_owners(&s->smap, b->id, buf_str(&key), PUSH_TARGETS, best);
+    for (size_t i = 0; i < count; i++) {
+        if (best[i]->state == NODE_ACTIVE) {
+            *out = best[i];
+            return 0;
+        }
+    }
+    return error_set(err, E_NO_TARGETS, "no target is active");
 }
 
 static int keeper_where(const struct http_request *req, const struct cluster_state *s,
@@ -82,7 +91,7 @@ static void put_url(const struct http_request *req, const struct cluster_state *
                     const struct bucket *b, const struct node *n, struct buf *url)
 {
     static const char *const drop[] = {"dfcb", "dfcv", "dfca", "redirect", NULL};
-    const char *object = http_path_param(req, "object");
+    const char *object = http_object(req);
     char separator = '?';
     buf_printf(url, "%s/v1/rings/", n->public_url);
     buf_put_url_escaped(url, b->name, strlen(b->name), "");
@@ -157,7 +166,7 @@ const struct http_route ring_routes[] = {
                          {"sequence", "number of its push: a repeated one gets the same answer"},
                          {"wait", "so long at most for room, as 30s; then 429"},
                          {"policy", "of a push into a full ring: block, or drop the oldest samples "
-                                    "that are in no generation"},
+                                    "that are in no generation (default: the ring's)"},
                          REDIRECT),
      .body = "frames (docs/design/ring.md), one behind the other",
      .reply = "307 to the target; its reply is 201 `{\"lane\", \"first\", \"count\"}`",
@@ -177,8 +186,8 @@ const struct http_route ring_routes[] = {
                               REDIRECT),
      .body = "",
      .reply = "307 to the target; its reply is 200 with frames, of as many samples as header "
-              "`Dfc-Ring-Count` says; or `{\"ring\", \"keeper\", \"cap\", \"keep\", \"fill\", "
-              "\"lanes\", \"head\"}`",
+              "`Dfc-Ring-Count` says; or `{\"ring\", \"keeper\", \"cap\", \"keep\", \"swap\", "
+              "\"policy\", \"fill\", \"lanes\", \"head\"}`",
      .errors = RING_ERRORS " generation_gone mountpath_disabled overloaded"},
     {.name = "ring_swap",
      .method = HTTP_PUT,
@@ -205,11 +214,23 @@ const struct http_route ring_routes[] = {
      .right = RIGHT_DELETE,
      .signs = RING_SIGNS("DELETE"),
      .begin = keeper_begin,
-     .summary = "`/samples`: drops all generations, and all samples that the keeper knows; "
-                "`/groups`: a group of readers leaves.",
-     .query = HTTP_PARAMETERS({"group", "of `/groups`: name of a group of readers"}, REDIRECT),
+     .summary = "`/samples`: drops all generations, and all samples that the keeper knows.",
+     .query = HTTP_PARAMETERS(REDIRECT),
      .body = "",
      .reply = "307 to the keeper; its reply is `{\"generation\": number}`",
+     .errors = RING_ERRORS},
+    {.name = "ring_leave",
+     .method = HTTP_DELETE,
+     .pattern = "/v1/rings/{bucket}/groups",
+     .nets = NET_PUBLIC,
+     .right = RIGHT_WRITE, /* as to join */
+     .signs = RING_SIGNS("DELETE"),
+     .object = "groups",
+     .begin = keeper_begin,
+     .summary = "A group of readers leaves.",
+     .query = HTTP_PARAMETERS({"group", "name of the group"}, REDIRECT),
+     .body = "",
+     .reply = "307 to the keeper; its reply is `{\"generation\": number, \"joined\": false}`",
      .errors = RING_ERRORS},
     {.name = NULL},
 };

@@ -36,7 +36,7 @@ static const struct purpose *purpose_of(const char *method, struct error *err)
 
 static int check_seconds(const struct proxy *p, uint64_t seconds, struct error *err)
 {
-    uint64_t most = p->params.url_ttl_max / 1000;
+    uint64_t most = param_live(p->params.url_ttl_max) / 1000;
     if (seconds >= 1 && seconds <= most)
         return 0;
     return error_set(err, E_INVALID, "field 'seconds' must be 1 to %llu (url_ttl_max)",

@@ -1,6 +1,5 @@
 #include "proxy/jobs/jobs.h"
 
-#include <assert.h>
 #include <pthread.h>
 
 #include "common/jsonx.h"
@@ -23,6 +22,7 @@ struct peer {
     char *id;
     bool asking;         /* a message is under way */
     bool moved;          /* meanwhile: the answer may be older than that */
+    bool owed;           /* an order that was not sent meanwhile: the answer brings it */
     bool silent;         /* the last one had no answer */
     uint64_t away_since; /* the beat at which the map called it unreachable; 0: it does not */
     enum controller_order last; /* the last order sent in the job's present state */
@@ -40,6 +40,7 @@ struct tracked {
     char *id;
     bool moving;           /* a commit is under way */
     unsigned brevity;      /* of the reports that stay, after the metastore had no room for more */
+    uint64_t decided_upon; /* the version of the documents at the last step */
     uint64_t failed_since; /* the beat at which a participant was first seen to have failed, or 0 */
     size_t peer_count;
     struct peer *peers;
@@ -126,15 +127,21 @@ static struct tracked *tracked_new(struct jobs_driver *d, const struct job *job)
     return t;
 }
 
-json_t *jobs_driver_reports(struct jobs_driver *d, const char *job_id)
+static json_t *tracked_reports(const struct tracked *t)
 {
     json_t *reports = json_object();
-    pthread_mutex_lock(&d->lock);
-    const struct tracked *t = tracked_find(d, job_id);
-    for (size_t i = 0; t != NULL && i < t->peer_count; i++) {
+    for (size_t i = 0; i < t->peer_count; i++) {
         if (t->peers[i].report != NULL)
             json_object_set_new(reports, t->peers[i].id, json_deep_copy(t->peers[i].report));
     }
+    return reports;
+}
+
+json_t *jobs_driver_reports(struct jobs_driver *d, const char *job_id)
+{
+    pthread_mutex_lock(&d->lock);
+    const struct tracked *t = tracked_find(d, job_id);
+    json_t *reports = t != NULL ? tracked_reports(t) : json_object();
     pthread_mutex_unlock(&d->lock);
     return reports;
 }
@@ -173,29 +180,38 @@ static bool is_left_out(const struct peer *p)
     return job != NULL && job_leaves_out(job, p->id);
 }
 
-static void peer_note(struct peer *p, const json_t *report)
+/* What steps decide upon; false: it was known. */
+static bool peer_learn(struct peer *p, enum xaction_state state, const json_t *error)
+{
+    const char *name = json_string_value(json_object_get(error, "code"));
+    const char *text = json_string_value(json_object_get(error, "message"));
+    int code = name != NULL ? error_from_name(name) : 0;
+    code = code != 0 ? code : E_INTERNAL;
+    text = text != NULL ? text : "no reason was given";
+    bool same = p->heard && p->state == state && p->error_code == code;
+    if (same && strcmp(p->error_message, text) == 0)
+        return false;
+    p->heard = true;
+    p->state = state;
+    p->error_code = code;
+    free(p->error_message);
+    p->error_message = xstrdup(text);
+    return true;
+}
+
+static bool peer_note(struct peer *p, const json_t *report)
 {
     if (is_left_out(p))
-        return;
+        return false;
     enum xaction_state state;
     const char *name = json_string_value(json_object_get(report, "state"));
     if (name == NULL || xaction_state_from_name(name, &state) != 0) {
         log_warn("job report not understood", lstr("job", p->job->id), lstr("node", p->id));
-        return;
+        return false;
     }
     peer_keep_report(p, report);
-    if (report_is_old(p, report, state))
-        return;
-    const json_t *error = json_object_get(report, "error");
-    const char *code = json_string_value(json_object_get(error, "code"));
-    const char *message = json_string_value(json_object_get(error, "message"));
-    p->heard = true;
-    p->state = state;
-    p->error_code = code != NULL ? error_from_name(code) : 0;
-    if (p->error_code == 0)
-        p->error_code = E_INTERNAL;
-    free(p->error_message);
-    p->error_message = xstrdup(message != NULL ? message : "no reason was given");
+    return !report_is_old(p, report, state) &&
+           peer_learn(p, state, json_object_get(report, "error"));
 }
 
 /* One line for each silence. */
@@ -209,30 +225,28 @@ static void peer_note_silence(struct peer *p, const struct error *err)
     p->silent = err != NULL;
 }
 
+static bool documents_changed(const struct tracked *t)
+{
+    _cleanup_state_ const struct cluster_state *s = t->driver->env.state(t->driver->env.ctx);
+    return s->version != t->decided_upon;
+}
+
+/* A step looks at all participants, so that an answer that tells nothing new takes none. */
 static void peer_answered(void *arg, const json_t *report, const struct error *err)
 {
     struct peer *p = arg;
+    bool waited = p->silent || p->owed;
     p->asking = false;
     peer_note_silence(p, report == NULL ? err : NULL);
     if (report == NULL)
         return; /* the next tick tries again */
-    peer_note(p, report);
-    tracked_step(p->job, false);
+    if (peer_note(p, report) || waited || documents_changed(p->job))
+        tracked_step(p->job, false);
     if (p->moved)
         peer_ask(p);
 }
 
 /* --- moves ------------------------------------------------------------------------------------ */
-
-static json_t *tracked_reports(const struct tracked *t)
-{
-    json_t *reports = json_object();
-    for (size_t i = 0; i < t->peer_count; i++) {
-        if (t->peers[i].report != NULL)
-            json_object_set_new(reports, t->peers[i].id, json_deep_copy(t->peers[i].report));
-    }
-    return reports;
-}
 
 /* What it did is done again, and counted, by others. */
 static void forget_reports(struct tracked *t, const struct job *job)
@@ -405,6 +419,7 @@ static void peer_send(struct peer *p, const struct cluster_state *s, const struc
                       enum controller_order order)
 {
     const struct node *node = smap_node(&s->smap, p->id);
+    p->owed = p->asking && (p->owed || order != CONTROLLER_NOTHING);
     if (p->asking || node == NULL)
         return;
     const struct jobs_env *env = &p->job->driver->env;
@@ -451,6 +466,7 @@ static void tracked_step(struct tracked *t, bool tick)
     const struct jobs_env *env = &t->driver->env;
     _cleanup_state_ const struct cluster_state *s = env->state(env->ctx);
     const struct job *job = jobs_find(&s->jobs, t->id);
+    t->decided_upon = s->version;
     if (t->moving || job == NULL || job_ended(job->state))
         return;
     _cleanup_free_ struct controller_peer *peers = xcalloc(t->peer_count, sizeof *peers);

@@ -67,6 +67,19 @@ static void test_news_that_cross_an_answer_ask_again(void **state)
     assert_int_equal(w->event_count, 0);
 }
 
+/* Each step looks at all targets. */
+static void test_answers_without_news_take_no_step(void **state)
+{
+    struct world *w = *state;
+    w->commits_slowly = true;
+    world_add_job(w, "srt-1");
+    world_ticks(w, 8);
+    assert_int_equal(world_job(w, "srt-1")->state, JOB_COMMITTING);
+    world_steps = 0;
+    world_ticks(w, 5);
+    assert_int_equal(world_steps, 5); /* those of the ticks */
+}
+
 static void test_refused_commits_are_tried_again(void **state)
 {
     struct world *w = *state;
@@ -449,6 +462,7 @@ int main(void)
         TEST(test_runs_to_the_end),
         TEST(test_news_need_no_tick),
         TEST(test_news_that_cross_an_answer_ask_again),
+        TEST(test_answers_without_news_take_no_step),
         TEST(test_refused_commits_are_tried_again),
         TEST(test_an_end_that_is_too_large_is_made_with_less),
         TEST(test_failure_names_its_cause),

@@ -58,14 +58,14 @@ static bool step(uint64_t stood_ms, int64_t wall_ms, enum command_kind *kind)
 
 static void assert_next(uint64_t stood_ms, int64_t wall_ms, enum command_kind want)
 {
-    enum command_kind kind;
+    enum command_kind kind = 0;
     assert_true(step(stood_ms, wall_ms, &kind));
     assert_int_equal(kind, want);
 }
 
 static void assert_nothing(uint64_t stood_ms, int64_t wall_ms)
 {
-    enum command_kind kind;
+    enum command_kind kind = 0;
     assert_false(step(stood_ms, wall_ms, &kind));
 }
 

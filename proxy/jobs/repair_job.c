@@ -10,16 +10,9 @@ static const char kind[] = "repair";
 
 /* --- the fence -------------------------------------------------------------------------------- */
 
-/* The smap's lagged and placed, and the greatest `raised` of buckets that are not filled. */
 static struct standing_fence fence(const struct cluster_state *s)
 {
-    uint64_t raised = 0;
-    for (size_t i = 0; i < s->bmd.count; i++) {
-        const struct bucket *b = &s->bmd.buckets[i];
-        if (b->filled < b->props.copies && b->raised > raised)
-            raised = b->raised;
-    }
-    return (struct standing_fence){{s->smap.lagged, s->smap.placed, raised}};
+    return (struct standing_fence){{s->smap.lagged, s->smap.placed, lag_raised(&s->bmd)}};
 }
 
 static bool is_of(const struct job *job, const struct standing_fence *f)

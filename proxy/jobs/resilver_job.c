@@ -61,5 +61,6 @@ static bool next(const struct cluster_state *s, const struct standing_now *now, 
 const struct job_kind resilver_kind = {
     .name = kind,
     .outlasts_members = true,
+    .load = JOB_FREE, /* it may wait for long, for uploads and samples */
     .next = next,
 };

@@ -91,6 +91,27 @@ static size_t count_buckets(struct fixture *f, const struct test_proxy *p)
     return json_array_size(json_object_get(doc, "buckets"));
 }
 
+static json_t *overview_of(struct fixture *f, const struct test_proxy *p)
+{
+    return test_json(&f->client, HTTP_GET, public_of(p), "/v1/cluster", NULL, 200);
+}
+
+static const char *text_at(json_t *doc, const char *field)
+{
+    return json_string_value(json_object_get(doc, field));
+}
+
+/* What each proxy says of the cluster: red, and that nobody is known to be the primary now. */
+static void all_say_red(struct fixture *f)
+{
+    for (int i = 0; i < PROXIES; i++) {
+        _cleanup_json_ json_t *doc = overview_of(f, f->proxies[i]);
+        json_t *first = json_array_get(json_object_get(doc, "reasons"), 0);
+        assert_string_equal(text_at(doc, "health"), "red");
+        assert_non_null(strstr(text_at(first, "text"), "does not answer"));
+    }
+}
+
 static void any_takes_changes(void **state)
 {
     struct fixture *f = *state;
@@ -137,6 +158,7 @@ static void without_etcd_nothing_changes(void **state)
     test_error(&f->client, HTTP_POST, public_of(primary_of(f)), "/v1/buckets/during",
                "{\"action\": \"create\"}", 503, "in_doubt", "repeating it is safe");
     test_until(primary_of(f) == NULL);
+    all_say_red(f);
     for (int i = 0; i < PROXIES; i++) {
         assert_int_equal(create(f, f->proxies[i], "after"), 503);
         assert_int_equal(count_buckets(f, f->proxies[i]), 1);
@@ -162,11 +184,29 @@ static void a_graceful_end_hands_over(void **state)
     create_in_the_end(f, first, "d");
 }
 
+/* Has the primary heard it? */
+static bool tells_electable(struct fixture *f, const char *id, bool electable)
+{
+    _cleanup_json_ json_t *doc = overview_of(f, f->proxies[0]);
+    size_t i;
+    json_t *node;
+    json_array_foreach(json_object_get(doc, "nodes"), i, node)
+    {
+        json_t *told = json_object_get(node, "electable");
+        if (strcmp(text_at(node, "id"), id) == 0 && told != NULL)
+            return json_is_true(told) == electable;
+    }
+    return false;
+}
+
 static void what_may_not_be_elected_is_a_follower(void **state)
 {
     struct fixture *f = *state;
     test_until(primary_of(f) != NULL);
     struct test_proxy *follower = start(f, "g1", "electable=false");
+    test_until(tells_electable(f, "g1", false));
+    for (int i = 0; i < PROXIES; i++)
+        test_until(tells_electable(f, f->proxies[i]->proxy->id, true));
     for (int i = 0; i < PROXIES; i++)
         test_proxy_stop(f->proxies[i]);
     assert_int_equal(create(f, follower, "alone"), 503);

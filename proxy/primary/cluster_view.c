@@ -50,7 +50,9 @@ static json_t *capacity_json(const struct keepalive *k)
 /* What the primary would hear of itself. */
 static struct keepalive own_keepalive(const struct proxy *p, const struct cluster_state *s)
 {
-    struct keepalive k = {.version = s->version, .certificate_left_s = tls_left_s(p->tls)};
+    struct keepalive k = {.version = s->version,
+                          .electable = proxy_is_electable(p),
+                          .certificate_left_s = tls_left_s(p->tls)};
     snprintf(k.release, sizeof k.release, "%s", build_release());
     snprintf(k.commit, sizeof k.commit, "%s", build_commit());
     return k;
@@ -85,7 +87,8 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
         json_object_set_new(doc, "lag", json_string(node_lag_name(n->lag)));
     if (n->absent_since != 0)
         json_object_set_new(doc, "absent", json_true());
-    if (strcmp(n->id, p->id) == 0)
+    /* One that was the primary does not answer as such any more. */
+    if (strcmp(n->id, p->id) == 0 && (!is_primary || proxy_is_primary(p)))
         last = own_keepalive(p, s);
     else if (!members_last(p, n->id, &last))
         return doc; /* only the primary hears from the others */
@@ -99,6 +102,8 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
                             json_integer((json_int_t)last.certificate_left_s));
     if (n->role == NODE_TARGET)
         json_object_set_new(doc, "capacity", capacity_json(&last));
+    else
+        json_object_set_new(doc, "electable", json_boolean(last.electable));
     return doc;
 }
 

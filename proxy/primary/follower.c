@@ -265,10 +265,11 @@ static void kept_alive(struct follower *f, json_t *reply, struct error *err)
 static void ask_keepalive(struct follower *f)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(f->proxy->state);
-    _cleanup_json_ json_t *body =
-        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s}", "id", f->proxy->id, "boot", f->proxy->boot,
-                  "release", build_release(), "commit", build_commit(), "term", (json_int_t)s->term,
-                  "version", (json_int_t)s->version, "exposure", exposure_name(f->proxy->exposure));
+    _cleanup_json_ json_t *body = json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:b}", "id", f->proxy->id, "boot", f->proxy->boot,
+        "release", build_release(), "commit", build_commit(), "term", (json_int_t)s->term,
+        "version", (json_int_t)s->version, "exposure", exposure_name(f->proxy->exposure),
+        "electable", (int)proxy_is_electable(f->proxy));
     ask(f, HTTP_POST, "/v1/cluster/keepalive", body, kept_alive);
 }
 

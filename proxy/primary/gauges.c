@@ -56,6 +56,35 @@ static void count_quotas(struct proxy *p, const struct cluster_state *s, bool pr
     }
 }
 
+static void show_bucket(struct proxy *p, const struct bucket *b)
+{
+    const struct quota_amount used = members_quota_used(p, b->id);
+    char labels[96];
+    snprintf(labels, sizeof labels, "bucket=\"%s\"", b->name);
+    metric_set(metric_get(M_bucket_objects, labels), (int64_t)used.objects);
+    metric_set(metric_get(M_bucket_bytes, labels), (int64_t)used.bytes);
+}
+
+/* Targets report what they have of buckets with a quota alone.  One that is gone must not stay. */
+static void show_buckets(struct proxy *p, const struct cluster_state *s, bool primary)
+{
+    uint64_t version = primary ? s->bmd.version : 0;
+    uint64_t left = p->params.bucket_metrics_max;
+    pthread_mutex_lock(&p->verdict_lock);
+    if (p->shown_buckets != version) {
+        metric_forget(M_bucket_objects);
+        metric_forget(M_bucket_bytes);
+        p->shown_buckets = version;
+    }
+    for (size_t i = 0; i < s->bmd.count && primary && left > 0; i++) {
+        if (!bucket_props_have_quota(&s->bmd.buckets[i].props))
+            continue;
+        show_bucket(p, &s->bmd.buckets[i]);
+        left--;
+    }
+    pthread_mutex_unlock(&p->verdict_lock);
+}
+
 static void count_lagging(const struct smap *m)
 {
     int64_t count = 0;
@@ -119,6 +148,7 @@ void gauges_update(struct proxy *p)
     metric_set(metric_get(M_cluster_primary, NULL), primary);
     show_health(p, s, primary);
     count_quotas(p, s, primary);
+    show_buckets(p, s, primary);
     show_stalls(p, s, primary);
     metric_set(metric_get(M_scrub_age_seconds, NULL), age_ms / 1000);
 }

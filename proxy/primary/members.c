@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "proxy/primary/proxy.h"
+#include "proxy/watch/events.h"
 
 enum { TICK_MAX_MS = 250 };
 
@@ -192,9 +193,13 @@ int members_keepalive(struct proxy *p, const struct keepalive *k, uint64_t *leas
         return E_NOT_PRIMARY;
     pthread_mutex_lock(&m->lock);
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    struct keepalive before;
+    bool known = membership_last(m->membership, k->id, &before);
     int r = admission_keepalive(s, m->membership, k, clock_ms(), err);
     if (r == 0)
         *lease_ms = membership_lease_ms(m->membership, &s->smap, k->id);
+    if (r == 0 && known)
+        events_keepalive(p->events, k->id, &before, k);
     pthread_mutex_unlock(&m->lock);
     pthread_rwlock_unlock(&p->role_lock);
     if (!proxy_is_primary(p))

@@ -48,15 +48,24 @@ static int check_rival(const struct proxy *p, struct metastore *store, struct er
                      other.id);
 }
 
-static int await_election(struct proxy *p, struct metastore *store, uint64_t *election,
-                          struct error *err)
+/* Where nobody answers, the election would not say why it does not come. */
+static int check_reached(struct metastore *store, const char *to, struct error *err)
+{
+    struct cluster_state *found = NULL;
+    int r = store->ops->load(store, &found, err);
+    state_unref(found);
+    return r != 0 ? error_recode(err, r == E_IN_DOUBT ? E_TIMEOUT : r, "%s", to) : 0;
+}
+
+static int await_election(struct proxy *p, struct metastore *store, const char *to,
+                          uint64_t *election, struct error *err)
 {
     uint64_t end_ms = clock_ms() + p->params.call_timeout;
     const struct timespec look = {.tv_nsec = LOOK_MS * 1000000L};
     int r = 0;
     while (r == 0 && (*election = store->ops->election(store)) == 0) {
         if (clock_ms() >= end_ms)
-            return error_set(err, E_TIMEOUT, "etcd has not let this proxy lead within %llu ms",
+            return error_set(err, E_TIMEOUT, "%s has not let this proxy lead within %llu ms", to,
                              (unsigned long long)p->params.call_timeout);
         nanosleep(&look, NULL);
         r = check_rival(p, store, err);
@@ -183,7 +192,8 @@ static int go_elected(struct proxy *p, struct metastore *store, const char *to, 
     struct going g = {
         .proxy = p, .store = store, .mark = {.metastore = (char *)to, .prefix = (char *)prefix}};
     int r;
-    if ((r = stand(p, store, err)) != 0 || (r = await_election(p, store, &g.election, err)) != 0)
+    if ((r = check_reached(store, to, err)) != 0 || (r = stand(p, store, err)) != 0 ||
+        (r = await_election(p, store, to, &g.election, err)) != 0)
         return r;
     g.dir = metastore_dir(p);
     r = go(&g, err);

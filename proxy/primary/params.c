@@ -17,6 +17,11 @@ const struct param_row proxy_param_rows[] = {
 };
 
 const char *const proxy_params_live[] = {
-    "cache_away",       "cache_settle",    "lists_max",      "read_spread", "relays_max",
-    "s3_complete_ping", "s3_forwards_max", "settle_timeout", NULL,
+    "cache_away",      "cache_settle",
+    "lists_max",       "owner_wait",
+    "primary_wait",    "read_spread",
+    "relays_max",      "s3_complete_ping",
+    "s3_forwards_max", "settle_timeout",
+    "summary_turn",    "token_ttl",
+    "url_ttl_max",     NULL,
 };

@@ -38,7 +38,9 @@ struct backend_endpoints;
 struct cache_groups;
 struct candidate;
 struct committer;
+struct daemon_sources;
 struct follower;
+struct events;
 struct exposure_gate;
 struct direct_reader;
 struct gateway;
@@ -52,12 +54,14 @@ struct members;
 struct overtaken;
 struct pool;
 struct publisher;
+struct stat_samples;
 struct relay_waits;
 struct summaries;
 struct refused_nodes;
 
 struct proxy {
     struct proxy_params params;
+    struct daemon_sources *sources;      /* of `params` */
     const char *id;                      /* params.id */
     char boot[16];                       /* id of this run */
     struct backend_endpoints *endpoints; /* params.backend_endpoints */
@@ -73,6 +77,8 @@ struct proxy {
     struct pool *passwords; /* two threads: a hash takes 32 MiB */
     struct cache_groups *cache_groups;   /* whose members have reported to this primary */
     struct refused_nodes *refused_nodes; /* nodes that this primary has refused, for recovery */
+    struct events *events;               /* what happened of late */
+    struct stat_samples *samples;        /* how fast the targets are, as this primary has heard */
     struct state_holder *state;
     struct auth *auth;          /* proof of membership, asked for and given */
     struct tls *tls;            /* of the public listener; NULL: plain HTTP */
@@ -93,7 +99,8 @@ struct proxy {
     struct summaries *summaries; /* of buckets, for AIStore's SDK */
     pthread_mutex_t verdict_lock;
     struct health_verdict verdict; /* for /metrics */
-    struct job_stalls *stalls;     /* for /metrics; under the same lock */
+    struct job_stalls *stalls;     /* for /metrics; under the same lock … */
+    uint64_t shown_buckets;        /* … as the version of the bmd whose buckets it names */
     atomic_uint relays;            /* under way */
     atomic_uint reads_waiting;     /* those of them that wait for an owner */
     atomic_uint lists;
@@ -162,6 +169,8 @@ int proxy_no_bucket(struct proxy *p, const char *name, struct error *err);
 /* Is this proxy the primary, at this moment?  Not when its lease is over, by its own clock, though
  * it has not taken note of that yet.  Any thread. */
 bool proxy_is_primary(struct proxy *p);
+/* May it become the primary, or is it? */
+bool proxy_is_electable(const struct proxy *p);
 /* Who is, if it is another one: true, and *out (metastore_primary_done). */
 bool proxy_find_primary(struct proxy *p, struct metastore_primary *out);
 /* The proxy that answers as the primary, which may be this one: 0, and *out

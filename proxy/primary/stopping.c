@@ -81,6 +81,12 @@ static bool hand_over(struct proxy *p, int signals_fd)
     return pause_while(p, lacks_primary, signals_fd);
 }
 
+uint64_t proxy_leave_max_ms(const struct proxy_params *params)
+{
+    enum { WAITS = 3 }; /* for what it has begun, for the next primary, for clients */
+    return WAITS * params->stop_linger + params->connect_timeout;
+}
+
 void proxy_leave(struct proxy *p, int signals_fd)
 {
     struct error err = ERROR_INIT;

@@ -8,7 +8,12 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 struct proxy;
+struct proxy_params;
 
 /* In the main thread, before proxy_free().  Another signal ends it. */
 void proxy_leave(struct proxy *p, int signals_fd);
+/* The longest that it takes. */
+uint64_t proxy_leave_max_ms(const struct proxy_params *params);

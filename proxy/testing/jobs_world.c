@@ -112,6 +112,7 @@ static void world_send(void *ctx, const struct node *target, enum controller_ord
 const char *world_unfit;
 
 size_t world_spared;
+unsigned world_steps;
 
 static size_t world_spares(const struct job *job, const struct cluster_state *s)
 {
@@ -122,6 +123,7 @@ static size_t world_spares(const struct job *job, const struct cluster_state *s)
 static int world_fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
     (void)job, (void)s;
+    world_steps++;
     return world_unfit != NULL ? error_set(err, E_BUCKET_NOT_FOUND, "%s", world_unfit) : 0;
 }
 
@@ -179,6 +181,7 @@ int world_setup(void **state)
     struct world *w = xcalloc(1, sizeof *w);
     world_unfit = NULL;
     world_spared = 0;
+    world_steps = 0;
     log_set_level(LOG_OFF);
     w->state = state_new("c-test");
     w->now_ms = 1000;

@@ -35,6 +35,7 @@ struct world {
 
 extern const char *world_unfit; /* why the job's plan is no good any more; NULL: it is good */
 extern size_t world_spared;     /* so many targets can be done without */
+extern unsigned world_steps;    /* decisions that the driver has made */
 
 /* For cmocka: *state is a world. */
 int world_setup(void **state);

@@ -38,7 +38,10 @@ class MockRing:
         self.lanes, self.taken, self.first = {}, {}, {}
         self.done = {}  # (node, producer): (sequence, answer)
         self.generations, self.number, self.total = [], 0, 0
+        self.clock_ms = 1  # of the next generation
         self.most = 1 << 30  # samples of one reply
+        self.lost = set()  # (lane, ordinal)
+        self.groups = {}  # name: (acknowledged, lease)
 
     def push(self, node, producer, sequence, frames):
         with self.lock:
@@ -68,7 +71,7 @@ class MockRing:
             count -= take
         self.number += 1
         self.total += sum(c["to"] - c["from"] for c in cuts)
-        self.generations = [*self.generations, {"generation": self.number, "sealed_ms": 1,
+        self.generations = [*self.generations, {"generation": self.number, "sealed_ms": self.clock_ms,
                                                 "cuts": cuts}][-1 - self.keep:]
         for name in self.lanes:
             self.first[name] = min([c["from"] for g in self.generations for c in g["cuts"]
@@ -78,7 +81,11 @@ class MockRing:
         with self.lock:
             if lane not in self.lanes or begin < self.first.get(lane, 0):
                 raise Failure(410, "generation_gone", "it is gone: read the head again")
-            return self.lanes[lane][begin:begin + min(count, self.most)]
+            end = min([at for name, at in self.lost if name == lane and at >= begin],
+                      default=len(self.lanes[lane]))
+            if end == begin < len(self.lanes[lane]):
+                raise Failure(410, "generation_gone", "it is lost", {"Dfc-Ring-Lost": "1"})
+            return self.lanes[lane][begin:min(begin + min(count, self.most), end)]
 
     def document(self):
         return {"format": 1, "generation": self.number, "samples_total": self.total,
@@ -109,8 +116,16 @@ class RingHandler(Handler):
             if not ring.fill():
                 raise Failure(404, "no_generation", "there is no sample")
             ring.seal(ring.cap)
+        elif what == "groups":
+            group, done = self.query["group"], self.query.get("done")
+            joined = group not in ring.groups
+            ring.groups[group] = (done, self.query.get("lease"))
+            if self.command == "DELETE":
+                del ring.groups[group]
+            self.send_json(200, {"generation": ring.number, "joined": joined})
+            return
         elif what == "status":
-            self.send_json(200, {"fill": ring.fill(), "cap": ring.cap})
+            self.send_json(200, {"fill": ring.fill(), "cap": ring.cap, "head": ring.document()})
             return
         elif self.command == "POST":
             answer = ring.push(self.server.node, self.query.get("producer"),

@@ -4,12 +4,14 @@
 import array
 import os
 import pickle
+import random
+import struct
 import threading
 import unittest
 
 import frame  # noqa: F401
 import dfc
-from dfc import _arrays
+from dfc import _arrays, _frame
 from dfc.ring import Generation, Ring, RingReader, RingShare, _runs
 from mock_rings import RingCluster
 
@@ -88,6 +90,95 @@ class KindsTest(unittest.TestCase):
             _arrays.to_kind("k", numpy.array([{}]))
 
 
+class FramesTest(unittest.TestCase):
+    """Whatever comes in place of frames: samples of it, or Corrupt."""
+
+    def setUp(self):
+        self.dice = random.Random(1)
+        self.frame = b"".join(bytes(p) for p in _frame.make(_arrays.to_kinds(label(7))))
+
+    def seal(self, changed):
+        """Sums that are right, of whatever is in the head."""
+        head_len, = struct.unpack_from("<I", changed, 4)
+        struct.pack_into("<QQ", changed, 48, _frame._sum(bytes(changed[head_len:])), 0)
+        struct.pack_into("<Q", changed, 56, _frame._sum(bytes(changed[:head_len])))
+
+    def test_a_changed_byte(self):
+        for at in range(len(self.frame)):
+            changed = bytearray(self.frame)
+            changed[at] ^= 1 << self.dice.randrange(8)
+            with self.assertRaises(dfc.Corrupt):
+                list(_frame.parse(changed))
+
+    def test_a_cut(self):
+        for end in range(1, len(self.frame)):
+            with self.assertRaises(dfc.Corrupt):
+                list(_frame.parse(self.frame[:end]))
+
+    def test_a_head_that_was_made_wrong(self):
+        taken = refused = 0
+        head_len, = struct.unpack_from("<I", self.frame, 4)
+        for _ in range(5000):
+            changed = bytearray(self.frame)
+            for _ in range(self.dice.randrange(1, 4)):
+                value = self.dice.choice([0, 1, 8, 255, self.dice.randrange(256)])
+                changed[self.dice.choice([24, 25, *range(64, head_len)])] = value
+            self.seal(changed)
+            try:
+                sample, = _frame.parse(changed)
+            except dfc.Corrupt:
+                refused += 1
+                continue
+            taken += 1
+            for kind in sample.kinds.values():
+                self.listed(kind)
+            self.assertLessEqual(sum(len(k.data) for k in sample.kinds.values()), 2 * len(changed))
+        self.assertGreater(min(taken, refused), 100)
+
+    @staticmethod
+    def listed(kind):
+        """As a list, or None where that needs numpy."""
+        try:
+            return kind.tolist()
+        except dfc.Invalid as e:
+            if "needs numpy" not in str(e):
+                raise
+            return None
+
+    @staticmethod
+    def framed(dtype, shape, data):
+        """A frame with one kind, which nobody has looked at."""
+        kind = dfc.ring.Kind(dtype, shape, memoryview(data))
+        return b"".join(bytes(p) for p in _frame.make({"k": kind}))
+
+    def test_a_kind_that_contradicts_itself(self):
+        for dtype, shape, data in (
+                ("<f4", (2,), bytes(6)), ("<f4", (), bytes(6)), ("<f4", (), b""),
+                ("|u1", (), bytes(2)), ("<i8", (2, 3), bytes(40)), ("<i8", (2, 3), bytes(56)),
+                ("<f4", (0, 3), bytes(12)), ("<U2", (2,), bytes(4)), ("<M8[s]", (1,), bytes(4)),
+                ("<f4", (1 << 40, 0), b""), ("<f4", (0, 1 << 40), b""), ("|u1", (1 << 63, 2), b""),
+                ("float32", (1 << 40, 0), b"")):
+            with self.subTest(dtype=dtype, shape=shape, bytes=len(data)):
+                with self.assertRaisesRegex(dfc.Corrupt, "kind 'k'"):
+                    list(_frame.parse(self.framed(dtype, shape, data)))
+                with self.assertRaises(dfc.Invalid):
+                    dfc.ring.Kind(dtype, shape, memoryview(data)).tolist()
+                with self.assertRaisesRegex(dfc.Invalid, "kind 'k'"):
+                    _arrays.to_kinds({"k": dfc.ring.Kind(dtype, shape, memoryview(data))})
+
+    def test_a_kind_that_does_not(self):
+        for dtype, shape, data, expected in (
+                ("<f4", (), bytes(4), 0.0), ("<f4", (0, 3), b"", []), ("|b1", (1, 1), b"\1", [[True]]),
+                ("<u2", (3, 0), b"", [[], [], []]), ("<U2", (2,), bytes(16), None),
+                ("|S3", (1,), bytes(3), None), ("<M8[s]", (1,), bytes(8), None),
+                ("<c16", (), bytes(16), None), (">f4", (1,), bytes(4), None),
+                ("xf4", (1,), bytes(4), None), ("float32", (2,), bytes(8), None),
+                ("bytes", (), bytes(3), bytes(3)), ("bytes", (), b"", b"")):
+            with self.subTest(dtype=dtype, shape=shape):
+                sample, = _frame.parse(self.framed(dtype, shape, data))
+                self.assertEqual(self.listed(sample.kinds["k"]), expected)
+
+
 class PlacesTest(unittest.TestCase):
     def test_indexes(self):
         g = Generation({"generation": 3, "cuts": [{"lane": "a", "from": 5, "to": 7},
@@ -133,6 +224,14 @@ class RingTest(Rings):
         with self.assertRaises(dfc.NotFound):
             self.ring.swap()
 
+    def test_a_group_acknowledges(self):
+        self.assertTrue(self.ring.ack("trainers", 0))
+        self.fill()
+        self.assertFalse(self.ring.ack("trainers", self.ring.wait().number, lease="5m"))
+        self.assertEqual(self.made.groups, {"trainers": ("1", "5m")})
+        self.ring.leave("trainers")
+        self.assertEqual(self.made.groups, {})
+
     def test_what_is_pushed_is_read(self):
         stored = self.ring.push(label(0))
         self.assertEqual((stored.first, stored.count), (0, 1))
@@ -176,14 +275,33 @@ class RingTest(Rings):
             self.ring.push(label(1), full_timeout=0.1)
         self.assertEqual((caught.exception.code, self.stored()), ("ring_full", 1))
 
-    def test_in_doubt_the_number_stays(self):
-        """Also while the ring is full: the first try may have been stored."""
-        self.mock.plan({"at": "target", "method": "POST", "do": "act"},
-                       {"at": "target", "method": "POST", "do": "status", "status": 429,
-                        "code": "ring_full", "retry_after": 1, "times": 2})
+    def test_a_full_disk(self):
+        """Nothing is stored: another number leads to another target, perhaps."""
+        full = {"at": "target", "method": "POST", "do": "status", "status": 507, "code": "no_space"}
+        self.mock.plan(full)
         self.ring.push(label(0))
-        paths = {r["path"].split("&dfcb")[0] for r in self.mock.requests(at="target", method="POST")}
-        self.assertEqual((len(paths), self.stored()), (1, 1))
+        paths = {r["path"].split("&dfcb")[0]
+                 for r in self.mock.requests(at="target", method="POST")}
+        self.assertEqual(len(paths), 2)
+        self.mock.plan({**full, "times": 100})
+        for name, sequence in ((None, None), ("m", 5)):
+            with self.assertRaises(dfc.Error) as caught:
+                self.ring.push(label(1), producer=name, sequence=sequence, full_timeout=0.1)
+            self.assertEqual((caught.exception.code, self.stored()), ("no_space", 1))
+            self.assertEqual(caught.exception.pushed_as, name and (name, sequence))
+
+    def test_in_doubt_the_number_stays(self):
+        """Also while the ring or a disk is full: the first try may have been stored.  The
+        second time it goes over a kept connection."""
+        for status, code in ((429, "ring_full"), (507, "no_space")):
+            stored, seen = self.stored(), len(self.mock.requests(at="target", method="POST"))
+            self.mock.plan({"at": "target", "method": "POST", "do": "act"},
+                           {"at": "target", "method": "POST", "do": "status", "status": status,
+                            "code": code, "retry_after": 1, "times": 2})
+            self.ring.push(label(0))
+            paths = {r["path"].split("&dfcb")[0]
+                     for r in self.mock.requests(at="target", method="POST")[seen:]}
+            self.assertEqual((len(paths), self.stored()), (1, stored + 1))
 
     def test_numbers_of_the_maker(self):
         self.assertRaises(dfc.Invalid, self.ring.push, label(0), producer="m")
@@ -302,6 +420,41 @@ class ShareTest(Rings):
             self.assertEqual(sorted(first + rest), [*range(7), *range(100, 107)], stop)
         with self.assertRaisesRegex(dfc.Invalid, "consumers 1"):
             RingShare(self.ring, consumers=2).restore(share.state())
+
+    def test_a_lost_sample_is_passed_over_alone(self):
+        """Also by a share that goes on within the samples that were read together."""
+        for i in range(self.CAP):
+            self.ring.push(label(i), producer="m", sequence=i)
+        g = self.ring.wait()
+        self.made.lost.add(g.place(3))
+        order = numbers(self.ring.read(g, [0, 1, 2, 4, 5, 6]))
+        for ahead in (0, 2):
+            for stop in range(1, 7):
+                share, again = (RingShare(self.ring, after=0, generations=1, shuffle=False,
+                                          ahead=ahead) for _ in range(2))
+                first = [number(sample) for _, sample in zip(range(stop), share)]
+                self.assertEqual(share.state()["given"], stop if stop <= 3 else stop + 1)
+                again.restore(share.state())
+                self.assertEqual(first + numbers(again), order)
+                self.assertEqual(again.missed, int(stop <= 3))
+
+    def test_a_damaged_sample_is_passed_over(self):
+        for at in (-1, 20):  # in the payload, in the head
+            self.fill()
+            g = self.ring.head().newest()
+            good = set(numbers(self.ring.read(g, range(self.CAP))))
+            lane, ordinal = g.place(3)
+            frames = self.made.lanes[lane]
+            good.remove(number(self.ring.read(g, [3])[0]))
+            data = bytearray(frames[ordinal])
+            data[at] ^= 1
+            frames[ordinal] = bytes(data)
+            share = RingShare(self.ring, after=g.number - 1, generations=1)
+            with self.assertLogs("dfc.ring", "WARNING"):
+                self.assertEqual(set(numbers(share)), good)
+            self.assertEqual(share.missed, 1)
+            strict = RingShare(self.ring, after=g.number - 1, generations=1, on_gone="raise")
+            self.assertRaises(dfc.Corrupt, list, strict)
 
     def test_generations_that_are_gone(self):
         self.fill()

@@ -395,22 +395,46 @@ static void test_sources_merge(void **state)
     }
 }
 
+/* Rows are dealt out to sources, and source `at` is one with row `twin` alone. */
+static void check_same_row(const struct sort_order *o, const struct rows *all, unsigned sources,
+                           unsigned at, size_t twin)
+{
+    struct merge *m = merge_new(o);
+    struct rows *parts = xcalloc(sources, sizeof *parts);
+    for (unsigned i = 0; i < sources; i++) {
+        parts[i].row = xcalloc(all->count, sizeof *parts[i].row);
+        for (size_t k = i; i != at && k < all->count; k += sources)
+            parts[i].row[parts[i].count++] = all->row[k];
+        if (i == at)
+            parts[i].row[parts[i].count++] = all->row[twin];
+        merge_add(m, (struct row_source){.next = rows_next, .ctx = &parts[i]}, NULL);
+    }
+    struct sort_row row;
+    size_t count = 0;
+    int rc;
+    while ((rc = merge_next(m, &row, NULL)) > 0)
+        count++;
+    bool dealt = twin % sources != at;
+    assert_int_equal(rc, dealt ? E_CORRUPT : 0);
+    assert_true(!dealt || count <= twin);
+    merge_free(m);
+    for (unsigned i = 0; i < sources; i++)
+        free(parts[i].row);
+    free(parts);
+}
+
 static void test_the_same_row_twice(void **state)
 {
     (void)state;
     struct sort_order o = {SORT_ALPHANUMERIC, false};
-    struct rows a = make_rows(50, 4, &o, 1);
-    struct rows b = {.row = a.row + 20, .count = 1};
-    struct merge *m = merge_new(&o);
-    merge_add(m, (struct row_source){.next = rows_next, .ctx = &a}, NULL);
-    merge_add(m, (struct row_source){.next = rows_next, .ctx = &b}, NULL);
-    struct sort_row row;
-    int rc;
-    while ((rc = merge_next(m, &row, NULL)) > 0)
-        ;
-    assert_int_equal(rc, E_CORRUPT);
-    merge_free(m);
-    rows_free(&a);
+    struct rows all = make_rows(50, 4, &o, 1);
+    for (unsigned sources = 1; sources <= 12; sources++) {
+        for (unsigned at = 0; at < sources; at++) {
+            for (size_t twin = 0; twin < all.count; twin++)
+                check_same_row(&o, &all, sources, at, twin);
+        }
+    }
+    rows_free(&all);
 }
 
 int main(void)

@@ -2,13 +2,15 @@
 
 #include "common/fault.h"
 #include "common/mem.h"
+#include "sort/rows/ahead.h"
 #include "sort/rows/merge.h"
 #include "sort/task/planner.h"
 #include "sort/rows/table.h"
 
 #define ROUNDS_MAX 16 /* of an arrangement */
 
-/* Everything that flows together here: this target's own table is number 0. */
+/* Everything that flows together here: this target's own table is number 0.  Each table that comes,
+ * and the merge, has a thread that reads it ahead. */
 struct exchange {
     struct sort_context *c;
     unsigned count;
@@ -17,9 +19,11 @@ struct exchange {
     struct dict *own_dict;
     struct link *links[ROUNDS_MAX + 1];
     struct table_reader *readers[ROUNDS_MAX + 1];
+    struct ahead *tables[ROUNDS_MAX + 1];
     struct table_head head; /* of the whole */
     struct dict *dict;
     struct merge *merge;
+    struct ahead *merged;
     bool sends;
     unsigned next; /* target that it sends to */
 };
@@ -95,6 +99,15 @@ static int exchange_rounds(struct exchange *x, struct error *err)
     return 0;
 }
 
+static int exchange_next(void *ctx, struct sort_row *row, struct error *err)
+{
+    struct exchange *x = ctx;
+    int rc = merge_next(x->merge, row, err);
+    if (rc > 0)
+        progress_add(&x->c->progress.rows_out, 1);
+    return rc;
+}
+
 static int exchange_merge(struct exchange *x, struct rowset *rows, struct error *err)
 {
     int rc = dict_merge(x->dicts, x->count, &x->dict, x->maps, err);
@@ -105,18 +118,14 @@ static int exchange_merge(struct exchange *x, struct rowset *rows, struct error 
         return rc;
     x->merge = merge_new(&x->c->order);
     merge_add(x->merge, own, x->maps[0]);
-    for (unsigned i = 1; i < x->count; i++)
-        merge_add(x->merge, table_reader_rows(x->readers[i]), x->maps[i]);
-    return 0;
-}
-
-static int exchange_next(void *ctx, struct sort_row *row, struct error *err)
-{
-    struct exchange *x = ctx;
-    int rc = merge_next(x->merge, row, err);
-    if (rc > 0)
-        progress_add(&x->c->progress.rows_out, 1);
-    return rc;
+    for (unsigned i = 1; i < x->count; i++) {
+        rc = ahead_new("sort-table", table_reader_rows(x->readers[i]), &x->tables[i], err);
+        if (rc != 0)
+            return rc;
+        merge_add(x->merge, ahead_rows(x->tables[i]), x->maps[i]);
+    }
+    const struct row_source merged = {.next = exchange_next, .ctx = x};
+    return ahead_new("sort-merge", merged, &x->merged, err);
 }
 
 static int exchange_send(struct exchange *x, struct error *err)
@@ -130,8 +139,7 @@ static int exchange_send(struct exchange *x, struct error *err)
     if (rc != 0)
         return error_wrap(err, "table to target '%s'", peer_name(x, x->next));
     struct link *link = link_writer(c->links, pipe);
-    struct row_source rows = {.next = exchange_next, .ctx = x};
-    rc = table_write(sink_link(link), &x->head, x->dict, rows, err);
+    rc = table_write(sink_link(link), &x->head, x->dict, ahead_rows(x->merged), err);
     if (rc == 0)
         link_finish(link, NULL);
     else
@@ -157,8 +165,7 @@ static int exchange_work(struct exchange *x, const struct catalog *catalog, stru
         return exchange_send(x, err);
     if (x->head.rows == 0)
         notes_add(&x->c->notes, "the input has no records: there will be no output");
-    struct row_source merged = {.next = exchange_next, .ctx = x};
-    return planner_run(x->c, merged, x->dict, &x->head, own, figures, err);
+    return planner_run(x->c, ahead_rows(x->merged), x->dict, &x->head, own, figures, err);
 }
 
 int exchange_tables(struct sort_context *c, const struct catalog *catalog, struct rowset *rows,
@@ -169,9 +176,11 @@ int exchange_tables(struct sort_context *c, const struct catalog *catalog, struc
     if (rc == 0)
         sort_count("merge", x.head.rows, x.head.bytes);
     else
-        links_stop(c->links, err);
+        links_stop(c->links, err); /* which ends the waits of the threads that read ahead */
+    ahead_free(x.merged);
     merge_free(x.merge);
     for (unsigned i = 0; i < x.count; i++) {
+        ahead_free(x.tables[i]);
         table_reader_free(x.readers[i]);
         link_free(x.links[i]);
         free(x.maps[i]);

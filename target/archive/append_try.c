@@ -177,7 +177,7 @@ static int make_plan(struct trying *t, struct error *err)
                  .size = t->a->size,
                  .member = t->a->member,
                  .now_s = clock_wall_ms() / 1000,
-                 .memory_max = t->a->target->params.archive_append_memory,
+                 .memory_max = param_live(t->a->target->params.archive_append_memory),
                  .go_on = go_on,
                  .ctx = t},
         .overwrite = t->a->overwrite,
@@ -488,8 +488,6 @@ static int send_put(struct trying *t, const struct node *leader, const struct cl
                              .request_id = t->a->request_id};
     int code = object_copier_stream(t->a->target->copier, &call, feed_call, t, reply, err);
     header_lines_end(&h);
-    if (code == 0 && reply->status == 307)
-        return error_set(err, E_NOT_READY, "the owners of the archive are changing; try again");
     return code;
 }
 

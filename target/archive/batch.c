@@ -282,7 +282,7 @@ static void take(struct http_request *req, const char *data, size_t len)
     struct target *t = http_user(req);
     struct batch_spec spec;
     struct error err = ERROR_INIT;
-    int code = batch_spec_parse(data, len, t->params.batch_entries_max, &spec, &err);
+    int code = batch_spec_parse(data, len, param_live(t->params.batch_entries_max), &spec, &err);
     if (code == 0 && (code = check_rights(req, &spec, &err)) != 0)
         batch_spec_done(&spec);
     if (code != 0) {

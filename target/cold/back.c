@@ -315,7 +315,7 @@ struct back_count back_count(struct back *k)
 {
     size_t stuck;
     int64_t now_ms = clock_wall_ms(), oldest_ms;
-    int64_t before_ms = now_ms - (int64_t)k->target->params.back_late;
+    int64_t before_ms = now_ms - (int64_t)param_live(k->target->params.back_late);
     pthread_mutex_lock(&k->lock);
     size_t waiting = backlog_count(k->backlog, clock_ms(), BACK_STUCK_MS, &stuck);
     size_t late = backlog_late(k->backlog, before_ms, &oldest_ms);

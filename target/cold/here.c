@@ -103,6 +103,6 @@ int cold_make_all_here(struct target *t, uint64_t bucket_id, const char *const *
     const struct batch batch = {.target = t, .bucket = b, .names = names, .stop = stop};
     if (b == NULL || b->props.backend == NULL)
         return 0;
-    return parallel_for("bring", (unsigned)t->params.prefetch_parallel, count, make_nth_here,
-                        (void *)&batch, err);
+    return parallel_for("bring", (unsigned)param_live(t->params.prefetch_parallel), count,
+                        make_nth_here, (void *)&batch, err);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/documents/bucket_refuse.h"
 #include "cluster/placement/owners.h"
 #include "cluster/placement/quorum.h"
 #include "common/clock.h"
@@ -381,7 +382,8 @@ static int bring_or_know(struct comparison *c, struct error *err)
     struct error why = ERROR_INIT;
     int code = 0;
     if (has_hollow(c, &c->self) && c->self.no_room)
-        code = object_check_room(c->target->store, c->bucket->id, c->name, best->size, &why);
+        code = object_check_room(c->target->store, c->bucket->id, c->name, best->size,
+                                 bucket_makes_room(c->bucket), &why);
     if (code == 0)
         code = bring(c, &why);
     if (code != 0 && hollow_is_for_good(code) && hollow_is_possible(best)) {

@@ -162,6 +162,8 @@ static void put_lines(struct header_lines *h, const struct fanout_spec *spec, co
     header_lines_add(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_STAGE);
     header_lines_printf(h, OBJECT_STAGE_HEADER ": %s", stage);
     header_lines_add(h, object_type_line(h->arena, spec->content_type));
+    if (spec->durability != spec->bucket->props.durability)
+        header_lines_add(h, OBJECT_STAGE_DURABLE_HEADER ": 1");
     if (spec->md5)
         header_lines_add(h, OBJECT_STAGE_MD5_HEADER ": 1");
     if (spec->sum != NULL)

@@ -37,6 +37,7 @@ struct fanout_spec {
     const char *content_type;         /* or NULL */
     const char *meta;                 /* as attr's */
     size_t meta_len;
+    enum durability durability;    /* at least the bucket's */
     bool md5;                      /* each of them computes ATTR_MD5 */
     const struct s3_sum_text *sum; /* or NULL: each of them computes OBJECT_SUM */
     const char *slices;            /* NULL, or a manifest (ec_manifest.h): then no bytes come */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cluster/documents/bucket_refuse.h"
 #include "cluster/members/location.h"
 #include "common/mem.h"
 #include "common/semaphores.h"
@@ -98,7 +99,7 @@ static int store(struct fetching *g, const struct object_moved *moved, struct er
     const struct object_put_spec spec = {.bucket_id = p->bucket->id,
                                          .name = p->name,
                                          .size = moved->tombstone ? 0 : (uint64_t)g->length,
-                                         .durability = p->bucket->props.durability,
+                                         .durability = bucket_durability(p->bucket),
                                          .checksum =
                                              g->has_checksum ? g->checksum.type : CHECKSUM_NONE,
                                          .expect = g->has_checksum ? &g->checksum : NULL,
@@ -106,6 +107,7 @@ static int store(struct fetching *g, const struct object_moved *moved, struct er
                                          .meta = g->meta.data,
                                          .meta_len = g->meta.len,
                                          .slices = g->slices,
+                                         .frees = bucket_makes_room(p->bucket),
                                          .moved = moved};
     int code = object_put_begin(p->target->store, &spec, &put, err);
     if (code == 0 && g->pipe != NULL && (code = store_bytes(g, put, err)) != 0)

@@ -250,15 +250,17 @@ static void hand_on_run(void *arg)
     handing_free(x);
 }
 
-static bool was_handed_on(const struct object_call *call)
+/* It was sent on before; or it is a ring's head: the next leader is the next keeper, which decides
+ * anew. */
+static bool stays(const struct object_call *call)
 {
-    return http_header(call->req, HANDED_HEADER) != NULL;
+    return http_header(call->req, HANDED_HEADER) != NULL || call->bucket->props.ring_cap > 0;
 }
 
 bool hand_on_is_of_use(const struct object_call *call, const struct error *why)
 {
     struct attempt a = {.first = true, .map = call->state->smap.version, .failure = why->code};
-    if (was_handed_on(call))
+    if (stays(call))
         return false;
     copies_refresh(call->target);
     bool of_use = attempt_decide(call, &a) != HAND_STOP;
@@ -273,7 +275,7 @@ void hand_on(struct object_call *call, struct handed *h, const struct error *why
     *x = (struct handing){.call = call, .h = *h, .why = *why};
     *h = (struct handed){.fd = -1};
     sem_init(&x->over, 0, 0);
-    if (!was_handed_on(call) && pool_submit(call->target->handers, hand_on_run, x, &err) == 0)
+    if (!stays(call) && pool_submit(call->target->handers, hand_on_run, x, &err) == 0)
         return;
     object_call_fail(call, "put", &err);
     handing_free(x);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "cluster/documents/bucket_refuse.h"
 #include "cluster/members/location.h"
 #include "common/mem.h"
 #include "target/backend/meta.h"
@@ -182,9 +183,12 @@ static void sent(void *arg, struct http_result *r)
     http_result_error(r, s->url, &s->err);
     if (r->code == 0 && r->status == 304)
         error_set(&s->err, E_NOT_MODIFIED, "the owner has these bytes already");
+    if (r->code == 0 && r->status == 307)
+        error_set(&s->err, E_STALE_MAP, "the owner has changed: %s", s->url);
     if (s->reply != NULL && r->code == 0) {
         s->reply->status = r->status;
         buf_append(&s->reply->body, r->body.data, r->body.len);
+        snprintf(s->reply->etag, sizeof s->reply->etag, "%s", r->etag);
     }
     s->done = true;
     pthread_cond_broadcast(&c->changed);
@@ -442,7 +446,7 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
         .bucket_id = b->id,
         .name = copy->name,
         .size = a->size,
-        .durability = copy->has_rule && !pending ? b->props.durability : DURABILITY_SYNC,
+        .durability = copy->has_rule && !pending ? bucket_durability(b) : DURABILITY_SYNC,
         .checksum = b->props.checksum,
         .expect = a->checksum.type != CHECKSUM_NONE ? &a->checksum : NULL,
         .content_type = a->content_type,

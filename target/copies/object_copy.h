@@ -15,6 +15,8 @@
  *                              Dfc-Copy: stage              bytes not visible yet (staged.h)
  *                              Dfc-Copy: upload             a client's, which came in parts
  *                              Dfc-Copy: made               of no other object (object_make.h)
+ *                              Dfc-Copy: made-durable       the same, and on the disks before the
+ *                                                           reply, always; earlier builds refuse
  *                              Dfc-Copy: ring               a head (target/ring/keep.h)
  *
  * The owner of a bucket with several copies is the one that acts (cluster/placement/owners.h); it
@@ -40,12 +42,15 @@
 #define OBJECT_COPY_STAGE "stage"   /* with Dfc-Stage */
 #define OBJECT_COPY_UPLOAD "upload" /* the end of an upload in parts (uploads/complete.h) */
 #define OBJECT_COPY_MADE "made"     /* an object that a job makes (object_make.h) */
-#define OBJECT_COPY_RING "ring"     /* a ring's head, by its keeper */
+#define OBJECT_COPY_MADE_DURABLE "made-durable"
+#define OBJECT_COPY_RING "ring" /* a ring's head, by its keeper */
 #define OBJECT_STAGE_HEADER "Dfc-Stage"
 /* With it: the leader computes ATTR_MD5, and so does the other owner. */
 #define OBJECT_STAGE_MD5_HEADER "Dfc-Stage-Md5"
 /* The same of OBJECT_SUM: which one. */
 #define OBJECT_STAGE_SUM_HEADER "Dfc-Stage-Sum"
+/* With it: the bytes are on the disk when they are committed, whatever the bucket's durability. */
+#define OBJECT_STAGE_DURABLE_HEADER "Dfc-Stage-Durable"
 #define OBJECT_MODIFIED_HEADER "Dfc-Modified"   /* milliseconds since 1970 */
 #define OBJECT_TOMBSTONE_HEADER "Dfc-Tombstone" /* "true", or it is not there */
 #define OBJECT_PENDING_HEADER "Dfc-Pending"     /* the same: the backend does not have it yet */
@@ -99,9 +104,11 @@ int object_copy_owner(const struct cluster_state *s, const struct bucket *b, con
 struct copier_reply {
     int status; /* 0: nothing */
     struct buf body;
+    char etag[80]; /* "": none */
 };
 
-/* A call to another target, or this one, that ends with the copies; waiting.  reply: or NULL. */
+/* A call to another target, or this one, that ends with the copies; waiting.  reply: or NULL.
+ * E_STALE_MAP: the target redirects to another owner. */
 int object_copier_call(struct object_copier *c, const struct http_call *call,
                        struct copier_reply *reply, struct error *err);
 /* Gives the body to take(), piece by piece, and ends where that fails. */

@@ -462,6 +462,7 @@ int copies_begin_put(struct object_call *call, const struct object_put_spec *put
                                      .content_type = put->content_type,
                                      .meta = put->meta,
                                      .meta_len = put->meta_len,
+                                     .durability = put->durability,
                                      .md5 = put->md5 != NULL,
                                      .sum = put->sum,
                                      .resume = resume,

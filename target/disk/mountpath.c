@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -84,6 +86,18 @@ static int check_above(const struct mountpath *mp, struct error *err)
     return 0;
 }
 
+/* Their journals hold back a new name until bytes that were sent to the disk are there.  The log of
+ * btrfs does not. */
+static bool keeps_order(long type)
+{
+    static const long in_order[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, TMPFS_MAGIC};
+    for (size_t i = 0; i < sizeof in_order / sizeof *in_order; i++) {
+        if (type == in_order[i])
+            return true;
+    }
+    return false;
+}
+
 static int open_root(struct mountpath *mp, const char *path, struct error *err)
 {
     int code = file_mkdirs(path, DIR_MODE, err);
@@ -99,9 +113,11 @@ static int open_root(struct mountpath *mp, const char *path, struct error *err)
         return code;
     mp->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
-    if (mp->root_fd < 0 || fstat(mp->root_fd, &st) != 0)
+    struct statfs fs;
+    if (mp->root_fd < 0 || fstat(mp->root_fd, &st) != 0 || fstatfs(mp->root_fd, &fs) != 0)
         return error_errno(err, errno, "open '%s'", root);
     mp->device = st.st_dev;
+    mp->syncs_replaced = !keeps_order((long)fs.f_type);
     _cleanup_buf_ struct buf labels = BUF_INIT;
     mountpath_labels(mp, &labels);
     mp->errors = metric_get(M_mountpath_errors_total, labels.data);

@@ -47,6 +47,7 @@ struct mountpath {
     int tmp_fd;
     int trash_fd;
     dev_t device;
+    bool syncs_replaced; /* or a new name may outlive its bytes in a cut of power */
     atomic_ullong next_tmp;
     struct bucket_dirs *durable;     /* directories that are known to be on the disk */
     struct crash_state *crash_state; /* begins when the index is whole: floor.h */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 
@@ -82,24 +83,56 @@ static void cut_to_parent(char *path)
         *path = '\0';
 }
 
-static int check_is_below(const char *roots, const char *mountpaths, const char *found,
-                          struct error *err)
+/* Takes the path. */
+static char *make_absolute(char *path)
+{
+    if (path[0] == '/' || path[0] == '\0')
+        return path;
+    _cleanup_free_ char *given = path;
+    _cleanup_free_ char *here = realpath(".", NULL);
+    return here != NULL ? xprintf("%s/%s", strcmp(here, "/") == 0 ? "" : here, given) : xstrdup("");
+}
+
+static bool has_piece(const char *list, const char *piece)
+{
+    while (*list != '\0') {
+        _cleanup_free_ char *one = take_piece(&list);
+        if (strcmp(one, piece) == 0)
+            return true;
+    }
+    return false;
+}
+
+char *mountpath_roots_in_force(const char *roots, const char *mountpaths)
 {
     bool parents = roots[0] == '\0';
+    _cleanup_(buf_done)
+    struct buf out = BUF_INIT;
     for (const char *list = parents ? mountpaths : roots; *list != '\0';) {
-        _cleanup_free_ char *root = take_piece(&list);
+        _cleanup_free_ char *root = make_absolute(take_piece(&list));
         if (parents)
             cut_to_parent(root);
+        if (root[0] != '\0' && !has_piece(buf_str(&out), root))
+            buf_printf(&out, "%s%s", buf_str(&out)[0] != '\0' ? "," : "", root);
+    }
+    return xstrdup(buf_str(&out));
+}
+
+static int check_is_below(const char *roots, const char *found, struct error *err)
+{
+    for (const char *list = roots; *list != '\0';) {
+        _cleanup_free_ char *root = take_piece(&list);
         if (root[0] == '/' && is_below(found, root))
             return 0;
     }
     return error_set(err, E_INVALID,
-                     "'%s' is in no directory where mountpaths may be attached (%s)", found,
-                     parents ? "start the target with --mountpath-roots" : roots);
+                     "'%s' is below none of the target's mountpath_roots (%s): start the target "
+                     "with other --mountpath-roots",
+                     found, roots[0] != '\0' ? roots : "there are none");
 }
 
-int mountpath_roots_check(const char *roots, const char *mountpaths, const char *path, bool create,
-                          char **real, struct error *err)
+int mountpath_roots_check(const char *roots, const char *path, bool create, char **real,
+                          struct error *err)
 {
     bool absent = false;
     _cleanup_free_ char *found = NULL;
@@ -107,7 +140,7 @@ int mountpath_roots_check(const char *roots, const char *mountpaths, const char 
     if (code == 0)
         code = resolve(path, &found, &absent, err);
     if (code == 0)
-        code = check_is_below(roots, mountpaths, found, err);
+        code = check_is_below(roots, found, err);
     if (code == 0 && absent && !create)
         code = error_set(err, E_NOT_FOUND,
                          "'%s' does not exist: mount the disk first, or repeat with --create to "

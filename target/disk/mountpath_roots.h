@@ -6,9 +6,13 @@
 
 #include "common/error.h"
 
-/* `path` resolved: *real, malloc'ed, lies in one of `roots` (directories, separated by commas; "":
- * the parents of `mountpaths`, another such list, but for "/").  create: its last component may be
- * missing, as the caller makes it.  E_INVALID: it does not lie there, is not absolute, or has a
- * control character; E_NOT_FOUND: it or its parent is missing. */
-int mountpath_roots_check(const char *roots, const char *mountpaths, const char *path, bool create,
-                          char **real, struct error *err);
+/* The absolute directories, separated by commas, that `roots` names; "": the parents of
+ * `mountpaths`, another such list, but for "/".  Relative ones begin at the working directory.
+ * malloc'ed. */
+char *mountpath_roots_in_force(const char *roots, const char *mountpaths);
+
+/* `path` resolved: *real, malloc'ed, lies in one of `roots`, which are in force.  create: its last
+ * component may be missing, as the caller makes it.  E_INVALID: it does not lie there, is not
+ * absolute, or has a control character; E_NOT_FOUND: it or its parent is missing. */
+int mountpath_roots_check(const char *roots, const char *path, bool create, char **real,
+                          struct error *err);

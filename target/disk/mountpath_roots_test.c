@@ -30,7 +30,8 @@ static void assert_check(const char *roots, const char *mountpaths, const char *
     _cleanup_free_ char *in_use = mountpaths[0] != '/' ? at(mountpaths) : xstrdup(mountpaths);
     _cleanup_free_ char *got = NULL;
     struct error err = ERROR_INIT;
-    if (mountpath_roots_check(in_roots, in_use, full, true, &got, &err) != code)
+    _cleanup_free_ char *in_force = mountpath_roots_in_force(in_roots, in_use);
+    if (mountpath_roots_check(in_force, full, true, &got, &err) != code)
         fail_msg("'%s': %s", full, err.message);
     if (real != NULL) {
         _cleanup_free_ char *wanted = at(real);
@@ -67,9 +68,37 @@ static void test_the_roots_that_are_named(void **state)
     _cleanup_free_ char *two = xprintf("%s/absent , %s/other", top, top);
     _cleanup_free_ char *path = at("other/mp");
     _cleanup_free_ char *real = NULL;
-    assert_int_equal(mountpath_roots_check(two, "", path, true, &real, NULL), 0);
+    assert_int_equal(mountpath_roots_check(two, path, true, &real, NULL), 0);
     free(steal(real));
-    assert_int_equal(mountpath_roots_check("/", "", path, true, &real, NULL), 0);
+    assert_int_equal(mountpath_roots_check("/", path, true, &real, NULL), 0);
+}
+
+static void assert_in_force(const char *roots, const char *mountpaths, const char *wanted)
+{
+    _cleanup_free_ char *got = mountpath_roots_in_force(roots, mountpaths);
+    assert_string_equal(got, wanted);
+}
+
+/* As `--mountpaths=disk1,disk2` of a target that is started in a directory of its own. */
+static void test_relative_ones_begin_at_the_working_directory(void **state)
+{
+    (void)state;
+    _cleanup_free_ char *before = realpath(".", NULL);
+    _cleanup_free_ char *disks = at("disks");
+    _cleanup_free_ char *both = xprintf("%s,%s", top, disks);
+    _cleanup_free_ char *next = at("mp2");
+    _cleanup_free_ char *real = NULL;
+    struct error err = ERROR_INIT;
+    assert_int_equal(chdir(top), 0);
+    assert_in_force("", "mp1, mp3", top);
+    assert_in_force("", "mp1,disks/mp1,/x", both);
+    assert_in_force("disks", "mp1", disks);
+    assert_in_force("/", "mp1", "/");
+    assert_in_force("", "/mp1", "");
+    assert_int_equal(mountpath_roots_check(top, next, true, &real, &err), 0);
+    assert_int_equal(mountpath_roots_check(both, "/usr/mp", true, &real, &err), E_INVALID);
+    assert_non_null(strstr(err.message, both));
+    assert_int_equal(chdir(before), 0);
 }
 
 /* A typing error, or a disk that is not mounted. */
@@ -81,12 +110,12 @@ static void test_an_absent_directory_is_created_on_demand_only(void **state)
     _cleanup_free_ char *root = at("other");
     _cleanup_free_ char *absent = at("other/mp");
     _cleanup_free_ char *outside = at("disks/mp2");
-    assert_int_equal(mountpath_roots_check(root, "", absent, false, &real, &err), E_NOT_FOUND);
+    assert_int_equal(mountpath_roots_check(root, absent, false, &real, &err), E_NOT_FOUND);
     assert_non_null(strstr(err.message, "does not exist: mount the disk first"));
     assert_non_null(strstr(err.message, "--create"));
-    assert_int_equal(mountpath_roots_check(root, "", outside, false, &real, NULL), E_INVALID);
+    assert_int_equal(mountpath_roots_check(root, outside, false, &real, NULL), E_INVALID);
     assert_null(real);
-    assert_int_equal(mountpath_roots_check(top, "", root, false, &real, NULL), 0);
+    assert_int_equal(mountpath_roots_check(top, root, false, &real, NULL), 0);
     assert_string_equal(real, root);
     free(real);
 }
@@ -97,7 +126,7 @@ static void test_texts_that_are_no_paths(void **state)
     static const char *const bad[] = {"", "mp", "./mp", "/\n", "/tmp/a\x7f", "/tmp/a\tb", "/"};
     char *real = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(mountpath_roots_check("/", "/x/y", bad[i], true, &real, NULL), E_INVALID);
+        assert_int_equal(mountpath_roots_check("/", bad[i], true, &real, NULL), E_INVALID);
     assert_null(real);
 }
 
@@ -129,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_parents_of_those_in_use),
         cmocka_unit_test(test_the_roots_that_are_named),
+        cmocka_unit_test(test_relative_ones_begin_at_the_working_directory),
         cmocka_unit_test(test_an_absent_directory_is_created_on_demand_only),
         cmocka_unit_test(test_texts_that_are_no_paths),
     };

@@ -307,14 +307,25 @@ static void test_rebuilding_tells_loss_from_damage(void **state)
     assert_list("fine:5 sync:5 "); /* damage is listed: it must not seem never to have been */
 }
 
+static void count_files(void *files, unsigned more, size_t bytes)
+{
+    (void)bytes;
+    atomic_fetch_add((atomic_uint *)files, more);
+}
+
 static void test_reindex_can_be_asked_for(void **state)
 {
     (void)state;
+    atomic_uint files = 0;
     fixture_open();
     put_text("a", "1");
+    put_text("b", "2");
     fixture_close();
-    fixture_open_with("1,2", (struct mountpaths_config){.reindex = true});
-    assert_list("a:1 ");
+    fixture_open_with("1,2", (struct mountpaths_config){.reindex = true,
+                                                        .on_progress = count_files,
+                                                        .progress_ctx = &files});
+    assert_list("a:1 b:1 ");
+    assert_int_equal(files, 2); /* a start that takes long shows how far it is */
 }
 
 /* A full disk must not keep its objects from being read after a restart. */

@@ -46,6 +46,10 @@ struct mountpaths_config {
     bool lost_ok;
     uint64_t close_wait_ms; /* that enable waits for who still holds what was disabled */
     bool missing_ok;        /* start with those that are missing disabled */
+    /* Of an index that mountpaths_open() builds: so many files more are looked at, so many bytes
+     * more compared with a checksum.  In any thread; or NULL. */
+    void (*on_progress)(void *ctx, unsigned files, size_t bytes);
+    void *progress_ctx;
     bool joined_only; /* refuse, before a disk is touched, if no mountpath has joined a cluster */
 };
 

@@ -284,7 +284,8 @@ static int start_index(const struct mountpaths *m, struct mountpath *mp, struct 
         return code;
     if (fresh == NULL && marked)
         crash_state_set_checked(mp->crash_state);
-    struct reindex_report report = {0};
+    struct reindex_report report = {.on_progress = m->config.on_progress,
+                                    .ctx = m->config.progress_ctx};
     code = fresh == NULL ? reindex_intents(mp, &report, err) : reindex(mp, &report, err);
     if (code == E_NO_SPACE) { /* objects can be read all the same; lists say what is wrong */
         log_error("index not rebuilt", lstr("mountpath", mp->path), lerr(err));
@@ -557,6 +558,7 @@ int mountpaths_open(const struct mountpaths_config *config, struct mountpaths **
         version_floor_begin(o->m, config->lost_ok || any_lost_power(o->m));
         *out = o->m;
         (*out)->config.reindex = false; /* of one that is enabled later only where it is needed */
+        (*out)->config.on_progress = NULL;
     } else {
         mountpaths_close(o->m);
     }

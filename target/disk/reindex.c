@@ -92,10 +92,21 @@ static int walk_check_place(const struct walk *w, const char *path, const struct
                      place.text);
 }
 
+static void walk_tell(const struct walk *w, unsigned files, size_t bytes)
+{
+    if (w->report->on_progress != NULL)
+        w->report->on_progress(w->report->ctx, files, bytes);
+}
+
+static void walk_read(void *walk, size_t bytes)
+{
+    walk_tell(walk, 0, bytes);
+}
+
 /* Its length alone says nothing: a file system may have written that down before the bytes. Without
  * a checksum nobody can tell, and it was not promised.  A file that cannot be read is damaged, not
  * lost. */
-static bool walk_is_torn(const struct walk *w, const char *path, const struct attr *a)
+static bool walk_is_torn(struct walk *w, const char *path, const struct attr *a)
 {
     if ((a->flags & ATTR_DURABLE) != 0 || a->size == 0 ||
         !crash_state_suspects(w->mp->crash_state, a->modified_ms))
@@ -103,7 +114,7 @@ static bool walk_is_torn(const struct walk *w, const char *path, const struct at
     struct checksum_value got;
     if (a->checksum.type == CHECKSUM_NONE)
         return true;
-    return file_checksum(path, a->checksum.type, &got, NULL) == 0 &&
+    return file_checksum(path, a->checksum.type, walk_read, w, &got, NULL) == 0 &&
            !checksum_equal(&got, &a->checksum);
 }
 
@@ -122,6 +133,7 @@ static enum found walk_look(struct walk *w, const char *path, struct file *f)
     f->why = ERROR_INIT;
     atomic_fetch_add_explicit(&w->report->looked_at, 1, memory_order_relaxed);
     metric_add(w->metric, 1);
+    walk_tell(w, 1, 0);
     ssize_t len = getxattr(path, ATTR_XATTR, f->raw, sizeof f->raw);
     if (len < 0 || stat(path, &st) != 0) {
         if (errno == ENOENT) /* removed meanwhile */

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/error.h"
@@ -25,6 +26,9 @@ struct reindex_report {
     uint64_t lost;
     uint64_t unreadable;
     uint64_t ms;
+    /* So many files more are looked at, so many bytes more compared with a checksum; or NULL. */
+    void (*on_progress)(void *ctx, unsigned files, size_t bytes);
+    void *ctx;
 };
 
 /* Nothing else touches the mountpath. */

@@ -1,5 +1,6 @@
 #include "target/format/attr_rank.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL

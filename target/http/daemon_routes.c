@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/metrics.h"
 #include "io/meter.h"
+#include "net/daemon_log.h"
 #include "net/daemon_metrics.h"
 #include "net/daemon_params.h"
 #include "target/http/gauges.h"
@@ -48,8 +49,10 @@ static json_t *config_json(struct target *t, const struct cluster_state *s)
 
 static struct daemon_params params_of(struct target *t)
 {
-    return (struct daemon_params){
-        .rows = target_param_rows, .values = &t->params, .live = target_params_live};
+    return (struct daemon_params){.rows = target_param_rows,
+                                  .values = &t->params,
+                                  .live = target_params_live,
+                                  .sources = t->sources};
 }
 
 static json_t *described_json(struct target *t, const struct cluster_state *s)
@@ -350,6 +353,7 @@ const struct http_route daemon_routes[] = {
      .reply = "a JSON object",
      .errors = "invalid_argument"},
     DAEMON_PARAMS_ROUTE(set_begin),
+    DAEMON_LOG_ROUTE,
     {.name = "health",
      .method = HTTP_GET,
      .pattern = "/v1/health",

@@ -46,8 +46,8 @@ static int attach(struct mountpaths *m, const struct change_call *call, struct e
 {
     const struct target *t = http_user(call->req);
     _cleanup_free_ char *real = NULL;
-    int code = mountpath_roots_check(t->params.mountpath_roots, t->params.mountpaths, call->path,
-                                     call->create, &real, err);
+    int code =
+        mountpath_roots_check(t->params.mountpath_roots, call->path, call->create, &real, err);
     if (code != 0)
         return code;
     let_go(call);

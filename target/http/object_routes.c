@@ -200,15 +200,17 @@ const struct http_route object_routes[] = {
      .begin = object_copy_begin,
      .summary = "Stores a copy that another target sends.",
      .query = HTTP_PARAMETERS(FROM_PROXY),
-     .body = "the bytes; headers as of PUT; `Dfc-Copy: term.version`: unless what is there has the "
-             "same bytes (304), or was written under a later state (412); `Dfc-Copy: durable`: on "
-             "the disk before the reply whatever the bucket's durability; `Dfc-Copy: move`, with "
-             "`Dfc-Version`, `Dfc-Modified` and perhaps `Dfc-Tombstone` and `Dfc-Pending`: as it "
-             "is, unless what is "
-             "there is as new (304); `Dfc-Copy: hollow`, with `Dfc-Hollow` (its length) besides: "
-             "the same without the bytes, for which there is no room; `Dfc-Copy: stage`, with "
-             "`Dfc-Stage`: kept, and not visible "
-             "until it is committed",
+     .body =
+         "the bytes; headers as of PUT; `Dfc-Copy: term.version`: unless what is there has the "
+         "same bytes (304), or was written under a later state (412); `Dfc-Copy: durable`: on "
+         "the disk before the reply whatever the bucket's durability; `Dfc-Copy: made-durable`: "
+         "the same of an object that a job makes, with conditions; `Dfc-Copy: move`, with "
+         "`Dfc-Version`, `Dfc-Modified` and perhaps `Dfc-Tombstone` and `Dfc-Pending`: as it "
+         "is, unless what is "
+         "there is as new (304); `Dfc-Copy: hollow`, with `Dfc-Hollow` (its length) besides: "
+         "the same without the bytes, for which there is no room; `Dfc-Copy: stage`, with "
+         "`Dfc-Stage`: kept, and not visible "
+         "until it is committed",
      .reply = "as of PUT; 304",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
                          "no_space quota_exceeded"},
@@ -294,6 +296,17 @@ const struct http_route object_routes[] = {
      .right = RIGHT_DELETE,
      .begin = object_delete_begin,
      .summary = "Deletes an object: a tombstone takes its place.",
+     .query = HTTP_PARAMETERS(FROM_PROXY),
+     .body = "",
+     .reply = "204",
+     .errors = ADMISSION "; object_not_found precondition_failed write_once is_a_ring"},
+    {.name = "object_remove",
+     .method = HTTP_DELETE,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_DATA,
+     .right = RIGHT_NODE,
+     .begin = object_delete_begin,
+     .summary = "Deletes an object as a client does, for a target with a job.",
      .query = HTTP_PARAMETERS(FROM_PROXY),
      .body = "",
      .reply = "204",

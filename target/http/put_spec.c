@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "ais/dialect.h"
+#include "cluster/documents/bucket_refuse.h"
 #include "target/backend/meta.h"
 #include "target/node/call.h"
 #include "target/format/attr_tags.h"
@@ -18,6 +19,12 @@
 #include "target/store/own_meta.h"
 #include "target/uploads/complete.h"
 
+static bool is_made_durable(const struct http_request *req)
+{
+    const char *text = http_header(req, OBJECT_COPY_HEADER);
+    return text != NULL && strcmp(text, OBJECT_COPY_MADE_DURABLE) == 0;
+}
+
 enum put_kind put_kind_of_peer(const struct http_request *req)
 {
     const char *text = http_header(req, OBJECT_COPY_HEADER);
@@ -29,6 +36,7 @@ enum put_kind put_kind_of_peer(const struct http_request *req)
            : strcmp(text, OBJECT_COPY_UPLOAD) == 0 ? PUT_CLIENT
            : strcmp(text, OBJECT_COPY_MADE) == 0   ? PUT_CLIENT
            : strcmp(text, OBJECT_COPY_RING) == 0   ? PUT_CLIENT
+           : is_made_durable(req)                  ? PUT_CLIENT
                                                    : PUT_JOB;
 }
 
@@ -236,6 +244,16 @@ static int parse_sum(const struct object_call *call, struct s3_sum_text *out, bo
     return error_set(err, E_INVALID, "%s: '%.64s' is no checksum of S3", header, text);
 }
 
+/* --- durability ------------------------------------------------------------------------------- */
+
+static enum durability durability_of(const struct object_call *call)
+{
+    const bool is_wanted = call->put.kind == PUT_STAGE
+                               ? http_header(call->req, OBJECT_STAGE_DURABLE_HEADER) != NULL
+                               : call->put.kind == PUT_CLIENT && is_made_durable(call->req);
+    return is_wanted ? DURABILITY_SYNC : bucket_durability(call->bucket);
+}
+
 /* --- uploads in parts ------------------------------------------------------------------------- */
 
 static void unref_upload(void *arg)
@@ -343,7 +361,7 @@ static int put_open_with(struct object_call *call, const struct meta *meta, stru
         .bucket_id = call->bucket->id,
         .name = call->name,
         .size = length >= 0 ? (uint64_t)length : OBJECT_SIZE_UNKNOWN,
-        .durability = call->bucket->props.durability,
+        .durability = durability_of(call),
         .checksum = call->bucket->props.checksum,
         .expect = expect,
         .content_type = ais_speaks(req) ? NULL : http_header(req, "Content-Type"),
@@ -352,6 +370,7 @@ static int put_open_with(struct object_call *call, const struct meta *meta, stru
         .condition = {.check = object_call_has_conditions(call) ? check_conditions : NULL,
                       .ctx = call},
         .earlier = &call->earlier,
+        .frees = bucket_makes_room(call->bucket),
     };
     struct ec_manifest manifest;
     spec.slices = call->put.kind != PUT_CLIENT ? http_header(req, EC_MANIFEST_HEADER) : NULL;

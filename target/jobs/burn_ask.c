@@ -89,8 +89,6 @@ static int ask_digest(struct job_base *j, const struct burn_ask *ask, struct bur
                                    .headers = lines,
                                    .stall_timeout_ms = HTTP_NO_STALL_TIMEOUT};
     code = object_copier_call(j->copier, &call, &reply, err); /* which the job's end ends */
-    if (reply.status == 307)
-        code = error_set(err, E_STALE_MAP, "the owner of '%s' has changed", ask->object);
     if (code == 0)
         code = read_digest(&reply.body, a, err);
     buf_done(&reply.body);

@@ -1,7 +1,8 @@
 /* The job `burn` (xaction/burn_spec.h): objects become a dataset image, without a client.
  *
- *     list or CSV ─▶ plan ─▶ the SHA-256 of each object (digest) ─▶ layout ─▶ the head of each
- *       object ─▶ header ─▶ table, only where no object has its name
+ *     older image, list or CSV ─▶ plan ─▶ the SHA-256 of each object (digest, store)
+ *       ─▶ contents are copied (store) ─▶ layout ─▶ the head of each object ─▶ header
+ *       ─▶ table, only where no object has its name
  *
  * One target does it; the owners of the objects answer its calls.  The rules are those of a
  * client's burn (vdisc/burn_rules.h), so that the image has the same bytes.  The table is the
@@ -9,38 +10,17 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/parse.h"
 #include "io/pool.h"
-#include "target/archive/batch_fetch.h"
-#include "target/archive/batch_spec.h"
 #include "target/jobs/burn_ask.h"
+#include "target/jobs/burn_parts.h"
 #include "target/jobs/job_send.h"
-#include "vdisc/csv.h"
 #include "vdisc/iso_write.h"
 #include "xaction/burn_spec.h"
 
-enum { PIECE_BYTES = 64 << 10, PARALLEL = 64 };
-
-struct burn_job {
-    struct job_base base;
-    struct burn_spec *spec;
-    bool resumed;
-};
-
-/* While it runs. */
-struct burning {
-    struct burn_job *job;
-    char *from, *to; /* names of the buckets */
-    struct plan *plan;
-    struct plan_options options;
-    struct iso_volume volume;
-    struct plan_object *learnt; /* of the plan; their entity tags are ours */
-    uint32_t learnt_count;
-    uint8_t header_sha256[TABLE_ID];
-    struct plan_object header;
-    char *header_key;
-};
+enum { PARALLEL = 64 };
 
 /* --- what is asked for ------------------------------------------------------------------------ */
 
@@ -83,7 +63,7 @@ static int burning_begin(struct burning *b, struct burn_job *j, struct error *er
                                                                            : ISO_NAMES_ANY,
                               .joliet = s->joliet,
                               .date_s = s->dated ? s->date_s : ISO_NO_TIME,
-                              .entries_max = j->base.target->params.vdisc_entries_max,
+                              .entries_max = param_live(j->base.target->params.vdisc_entries_max),
                               .table_max = j->base.target->params.vdisc_table_max};
     int code = set_identifiers(b, err);
     return code == 0 ? set_buckets(b, err) : code;
@@ -103,6 +83,8 @@ static void burning_end(struct burning *b)
     free((char *)b->header.pin);
     free(b->header_key);
     plan_free(b->plan);
+    burn_image_free(b->older);
+    burn_image_free(b->base);
     free(b->from);
     free(b->to);
 }
@@ -124,96 +106,6 @@ static int check_name_is_free(const struct burning *b, struct error *err)
     if (code == 0)
         return b->job->resumed ? 0 : fail_exists(b, err);
     return error_forgive(err, code, E_OBJECT_NOT_FOUND);
-}
-
-/* --- rows ------------------------------------------------------------------------------------- */
-
-static bool is_node(const struct cluster_state *s, const char *host)
-{
-    for (size_t i = 0; i < s->smap.count; i++) {
-        const char *at = strstr(s->smap.nodes[i].public_url, "://");
-        if (at != NULL && strlen(host) == strcspn(at + 3, "/") &&
-            strncasecmp(at + 3, host, strlen(host)) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The rights of whoever has started the job were asked for these two buckets. */
-static int check_reference(void *ctx, const char *text, const struct reference *to,
-                           const char *host, struct error *err)
-{
-    const struct burning *b = ctx;
-    _cleanup_state_ const struct cluster_state *s = state_current(b->job->base.target->state);
-    if (host != NULL && !is_node(s, host))
-        return error_set(err, E_INVALID,
-                         "'%.200s': '%s' is not a node of this cluster: an image refers to objects "
-                         "of its own cluster alone",
-                         text, host);
-    if (strcmp(to->bucket, b->from) == 0 || strcmp(to->bucket, b->to) == 0)
-        return 0;
-    return error_set(err, E_INVALID,
-                     "'%.200s': a job takes objects of the list's bucket '%s' and of the image's "
-                     "bucket '%s' alone; burn it without --job",
-                     text, b->from, b->to);
-}
-
-static int feed(struct burning *b, struct csv *csv, struct batch_fetch *f, struct error *err)
-{
-    struct job_stop *stop = &b->job->base.stop;
-    uint64_t size = 0;
-    int64_t modified_s;
-    char piece[PIECE_BYTES];
-    int code = batch_fetch_head(f, stop, &size, &modified_s, err);
-    for (ssize_t n; code == 0 && size > 0; size -= (uint64_t)n) {
-        n = batch_fetch_read(f, stop, piece, size < sizeof piece ? size : sizeof piece, err);
-        if (n < 0)
-            return (int)n;
-        code = csv_feed(csv, piece, (size_t)n, err);
-    }
-    return code == 0 ? csv_end(csv, err) : code;
-}
-
-static int take_list(struct burning *b, struct error *err)
-{
-    struct burn_list list = {
-        .plan = b->plan, .rows_max = b->options.entries_max, .check = check_reference, .ctx = b};
-    const struct batch_entry entry = {.bucket = b->from, .object = b->job->spec->csv};
-    struct csv *csv = csv_new(burn_list_row, &list);
-    struct batch_fetch *f = batch_fetch_begin(b->job->base.target, &entry, BATCH_READ, NULL);
-    int code = feed(b, csv, f, err);
-    batch_fetch_end(f);
-    csv_free(csv);
-    return code == 0 ? 0 : error_wrap(err, "list '%s/%s'", b->from, b->job->spec->csv);
-}
-
-/* What an earlier run of this job has stored is no content of the image. */
-static bool is_own(const struct burning *b, const char *name)
-{
-    const char *image = b->job->spec->image;
-    return strcmp(b->from, b->to) == 0 &&
-           (strcmp(name, image) == 0 || burn_rules_is_header(name, image));
-}
-
-static int take_object(void *ctx, const char *name, const struct burn_found *found,
-                       struct error *err)
-{
-    struct burning *b = ctx;
-    if (!is_own(b, name))
-        burn_rules_add(b->plan, b->from, b->job->spec->prefix, name, found);
-    int code = burn_rules_count(b->plan, b->options.entries_max, err);
-    return code == 0 ? job_base_check(&b->job->base, err) : code;
-}
-
-static int take_rows(struct burning *b, struct error *err)
-{
-    const struct burn_spec *s = b->job->spec;
-    int code = s->csv != NULL
-                   ? take_list(b, err)
-                   : burn_ask_list(&b->job->base, b->from, s->prefix, take_object, b, err);
-    if (code == 0 && plan_rows(b->plan) == 0 && !s->allow_empty)
-        return error_set(err, E_NOTHING_MATCHED, "there is no entry: the image would be empty");
-    return code;
 }
 
 /* --- checksums that no row knows -------------------------------------------------------------- */
@@ -264,6 +156,33 @@ static int learn_all(struct burning *b, struct error *err)
     return code == 0 ? parallel_for("burn", PARALLEL, b->learnt_count, learn, b, err) : code;
 }
 
+/* --- collections ------------------------------------------------------------------------------ */
+
+struct looking {
+    const char *bucket;
+    int64_t since_ms;
+};
+
+static int refuse(void *ctx, const char *name, const struct burn_found *found, struct error *err)
+{
+    const struct looking *l = ctx;
+    return found->modified_ms >= l->since_ms ? burn_rules_busy(l->bucket, name, "'vdisc gc'", err)
+                                             : 0;
+}
+
+/* What is there already may be used, and must not be removed meanwhile.  A collection that begins
+ * later finds this job. */
+static int refuse_collections(const struct burning *b, struct error *err)
+{
+    const char *const buckets[] = {b->from, b->to};
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < sizeof buckets / sizeof *buckets; i++) {
+        struct looking l = {.bucket = buckets[i], .since_ms = clock_wall_ms() - BURN_COLLECTION_MS};
+        code = burn_ask_list(&b->job->base, l.bucket, BURN_COLLECTIONS, refuse, &l, err);
+    }
+    return code;
+}
+
 /* --- the objects ------------------------------------------------------------------------------ */
 
 static int check_object(void *ctx, size_t i, struct error *err)
@@ -301,14 +220,13 @@ static int check_objects(struct burning *b, struct error *err)
 
 /* --- header and table ------------------------------------------------------------------------- */
 
-/* Where the name is free, or its object has these bytes.  E_PRECONDITION: it has others. */
-static int store(struct burning *b, struct object_put *put, const char *name, struct error *err)
+int burn_put(struct burning *b, struct object_put *put, const char *name, struct error *err)
 {
     struct job_base *j = &b->job->base;
     /* Every object was put after version 0: so nothing is replaced. */
     const struct object_copy copy = {
         .bucket_id = j->plan.output_bucket_id, .name = name, .has_rule = true, .is_new = true};
-    return error_forgive(err, job_send(j, put, &copy, err), E_NOT_MODIFIED);
+    return job_send(j, put, &copy, err);
 }
 
 static int take_into_sum(void *ctx, const void *bytes, size_t len, struct error *err)
@@ -347,9 +265,9 @@ static int put_header(struct burning *b, struct error *err)
         return code;
     code = iso_write(l, &b->volume, take_into_put, put, err);
     if (code == 0)
-        code = error_forgive(err, store(b, steal(put), b->header_key, err), E_PRECONDITION);
+        code = burn_put(b, steal(put), b->header_key, err);
     object_put_abort(put);
-    return code;
+    return error_forgive(err, error_forgive(err, code, E_NOT_MODIFIED), E_PRECONDITION);
 }
 
 /* As readers will find it. */
@@ -370,11 +288,13 @@ static void describe(const struct burning *b, const uint8_t id[static TABLE_ID],
     format_hex(id, TABLE_ID, hex);
     job_tally_detail(
         b->job->base.tally, "image",
-        json_pack("{ss ss sI sI sI sI sI sI}", "name", b->job->spec->image, "image_id", hex,
+        json_pack("{ss ss sI sI sI sI sI sI sI sI}", "name", b->job->spec->image, "image_id", hex,
                   "entries", (json_int_t)plan_rows(b->plan), "files",
                   (json_int_t)l->tree->file_count, "extents", (json_int_t)l->extent_count + 1,
                   "image_bytes", (json_int_t)l->blocks * ISO_BLOCK, "header_bytes",
-                  (json_int_t)l->header_blocks * ISO_BLOCK, "table_bytes", (json_int_t)table));
+                  (json_int_t)l->header_blocks * ISO_BLOCK, "table_bytes", (json_int_t)table,
+                  "stored_objects", (json_int_t)atomic_load(&b->stored_objects), "stored_bytes",
+                  (json_int_t)atomic_load(&b->stored_bytes)));
 }
 
 static int put_table(struct burning *b, struct error *err)
@@ -391,7 +311,7 @@ static int put_table(struct burning *b, struct error *err)
         return code;
     code = object_put_write(put, bytes.data, bytes.len, err);
     if (code == 0)
-        code = store(b, steal(put), name, err);
+        code = error_forgive(err, burn_put(b, steal(put), name, err), E_NOT_MODIFIED);
     object_put_abort(put);
     if (code == E_PRECONDITION || code == E_WRITE_ONCE)
         return fail_exists(b, err);
@@ -404,9 +324,12 @@ static int put_table(struct burning *b, struct error *err)
 
 static int burn(struct burning *b, struct error *err)
 {
+    const struct burn_spec *s = b->job->spec;
     int code;
-    if ((code = check_name_is_free(b, err)) != 0 || (code = take_rows(b, err)) != 0 ||
-        (b->job->spec->digest && (code = learn_all(b, err)) != 0) ||
+    if ((code = check_name_is_free(b, err)) != 0 || (code = refuse_collections(b, err)) != 0 ||
+        (code = burn_take_rows(b, err)) != 0 ||
+        ((s->digest || s->stores) && (code = learn_all(b, err)) != 0) ||
+        (s->stores && (code = burn_store(b, err)) != 0) ||
         (code = plan_close(b->plan, &b->options, err)) != 0 ||
         (code = check_objects(b, err)) != 0 || (code = put_header(b, err)) != 0 ||
         (code = look_at_header(b, err)) != 0)

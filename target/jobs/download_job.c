@@ -211,7 +211,7 @@ static int download_batch(struct batch *b, struct error *err)
     struct download_job *j = b->job;
     uint64_t parallel = j->spec->parallel;
     if (parallel == 0)
-        parallel = j->base.target->params.prefetch_parallel;
+        parallel = param_live(j->base.target->params.prefetch_parallel);
     return parallel_for("download", (unsigned)parallel, b->count, download_nth, b, err);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/documents/bucket_refuse.h"
 #include "common/clock.h"
 #include "target/cold/here.h"
 #include "target/copies/copies.h"
@@ -39,11 +40,12 @@ static int open_cold(struct target *t, const struct bucket *b, const char *name,
 }
 
 /* Its bytes are with other owners, and do not come before there is room for them (hollow.h). */
-static bool has_no_room(struct target *t, uint64_t bucket_id, const char *name)
+static bool has_no_room(struct target *t, const struct bucket *b, const char *name)
 {
     struct object_held held;
-    return object_look(t->store, bucket_id, name, &held, NULL) == 0 && held.no_room &&
-           object_check_room(t->store, bucket_id, name, held.size, NULL) == E_NO_SPACE;
+    return object_look(t->store, b->id, name, &held, NULL) == 0 && held.no_room &&
+           object_check_room(t->store, b->id, name, held.size, bucket_makes_room(b), NULL) ==
+               E_NO_SPACE;
 }
 
 static int open_source(struct job_base *j, const char *name, struct object *o, struct error *err)
@@ -60,7 +62,7 @@ static int open_source(struct job_base *j, const char *name, struct object *o, s
     if (code == 0)
         close(o->fd);
     (void)copies_settle(t, from, name, NULL); /* or the next time */
-    if (code == E_NO_SPACE && has_no_room(t, from, name))
+    if (code == E_NO_SPACE && has_no_room(t, b, name))
         return code;
     return error_set(err, E_NOT_READY, "not all owners of '%s' are known to have the same", name);
 }

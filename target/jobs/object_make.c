@@ -5,17 +5,6 @@
 #include "target/node/header_lines.h"
 #include "target/node/target.h"
 
-static int send_stream(struct object_copier *c, const struct object_make *m, struct http_call *call,
-                       struct error *err)
-{
-    struct copier_reply reply = {.status = 0};
-    int code = object_copier_stream(c, call, m->feed, m->ctx, &reply, err);
-    buf_done(&reply.body);
-    if (code == 0 && reply.status == 307)
-        return error_set(err, E_STALE_MAP, "the owner of '%s' has changed", m->name);
-    return code;
-}
-
 int object_make(struct object_copier *c, struct target *t, const struct object_make *m,
                 struct error *err)
 {
@@ -39,7 +28,7 @@ int object_make(struct object_copier *c, struct target *t, const struct object_m
                              .stall_timeout_ms = HTTP_NO_STALL_TIMEOUT,
                              .upload_length = -1,
                              .once = true};
-    code = send_stream(c, m, &call, err);
+    code = object_copier_stream(c, &call, m->feed, m->ctx, NULL, err);
     header_lines_end(&h);
     return code;
 }

@@ -45,7 +45,7 @@ static int prefetch_batch(void *ctx, const char *const *names, size_t n, struct 
     if (p->bucket == NULL || p->bucket->props.backend == NULL)
         return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed while the job ran");
     if (parallel == 0)
-        parallel = j->target->params.prefetch_parallel;
+        parallel = param_live(j->target->params.prefetch_parallel);
     return objects_walk_batch(j, (unsigned)parallel, names, n, prefetch_one, p, err);
 }
 

@@ -12,6 +12,7 @@
 #include "target/node/admit.h"
 #include "target/node/state_sync.h"
 #include "target/node/member_plan.h"
+#include "target/node/own_stats.h"
 #include "target/store/quarantine.h"
 #include "target/node/quotas.h"
 #include "target/node/readiness.h"
@@ -28,6 +29,7 @@ struct member {
     char *last_complaint; /* so that the same failure is logged once */
     bool closing;
     bool quiet; /* it stops: no keepalive follows its word */
+    struct own_stats *stats;
     struct state_fetch *fetch;
     pthread_mutex_t lock; /* of what follows */
     struct error refused; /* by the primary, when it was asked last; code 0: it was not */
@@ -214,6 +216,13 @@ static void add_missing(json_t *capacity, const struct roster *r)
     json_object_set_new(capacity, "disks_missing", json_integer(count));
 }
 
+static json_t *stats_doc(const struct member *m)
+{
+    struct node_stats stats;
+    own_stats_read(m->stats, clock_ms(), &stats);
+    return node_stats_to_json(&stats);
+}
+
 static json_t *keepalive_doc(const struct member *m)
 {
     struct target *t = m->target;
@@ -236,11 +245,11 @@ static json_t *keepalive_doc(const struct member *m)
         (json_int_t)missing, "quarantined", (json_int_t)quarantine_sum(set));
     add_missing(capacity, set->roster);
     m->hooks.capacity(t, capacity);
-    return json_pack("{ss ss ss ss sI sI so sI ss so*}", "id", t->id, "boot", t->boot, "release",
+    return json_pack("{ss ss ss ss sI sI so sI ss so so*}", "id", t->id, "boot", t->boot, "release",
                      build_release(), "commit", build_commit(), "term", (json_int_t)s->term,
                      "version", (json_int_t)s->version, "capacity", capacity, "resilver",
-                     (json_int_t)resilver, "exposure", exposure_name(t->exposure), "quotas",
-                     quotas_report(t->quotas));
+                     (json_int_t)resilver, "exposure", exposure_name(t->exposure), "stats",
+                     stats_doc(m), "quotas", quotas_report(t->quotas));
 }
 
 /* The proxy to ask. */
@@ -318,6 +327,7 @@ int member_new(struct target *t, const struct member_hooks *hooks, struct member
     m->hooks = *hooks;
     pthread_mutex_init(&m->lock, NULL);
     m->refused = ERROR_INIT;
+    m->stats = own_stats_new();
     m->fetch = state_fetch_new(t);
     loop_call(t->control, make_timer, m);
     *out = m;
@@ -371,6 +381,7 @@ void member_free(struct member *m)
     if (m == NULL)
         return;
     state_fetch_free(m->fetch);
+    own_stats_free(m->stats);
     free(m->last_complaint);
     pthread_mutex_destroy(&m->lock);
     free(m);

@@ -15,7 +15,9 @@ const struct param_row target_param_rows[] = {
 };
 
 const char *const target_params_live[] = {
-    "copy_parallel",    "keepalive_interval", "s3_complete_ping",
-    "s3_forwards_max",  "sort_memory",        "sort_key_map_memory",
-    "sort_zstd_window", "uploads_max",        NULL,
+    "keepalive_interval", /* of one target alone: keepalive_timeout is each proxy's */
+#define PARAM(type, name, standard, least, most, help) #name,
+#include "cluster/documents/target_settings.def"
+#undef PARAM
+    NULL,
 };

@@ -1,9 +1,17 @@
 #include "target/node/params_check.h"
 
+#include <stdlib.h>
+
 #include "cluster/documents/names.h"
+#include "cluster/props/backend_endpoints.h"
+#include "common/address.h"
 #include "net/auth/auth.h"
 #include "net/daemon.h"
+#include "net/daemon_sources.h"
+#include "net/http/visitor.h"
+#include "target/disk/mountpath_roots.h"
 #include "sort/archive/unarchiver_formats.h"
+#include "target/node/target.h"
 
 struct space_limits target_space_limits(const struct target_params *p)
 {
@@ -52,8 +60,51 @@ static int check_values(const struct target_params *params, struct error *err)
     return code != 0 ? code : space_limits_check(&space, err);
 }
 
-int target_params_check(const struct target_params *params, enum exposure *out, struct error *err)
+/* What backends may be, and clients. */
+static int read_lists(struct target *t, const struct target_params *params, struct error *err)
+{
+    int code = address_list_new(params->backend_allow, &t->allow, err);
+    if (code != 0)
+        return error_wrap(err, "--backend-allow");
+    code = backend_endpoints_new(params->backend_endpoints, &t->endpoints, err);
+    if (code != 0)
+        return error_wrap(err, "--backend-endpoints");
+    return visitor_rules_new(params->advertise, params->allowed_hosts, params->allowed_origins,
+                             &t->visitors, err);
+}
+
+void target_lists_free(struct target *t)
+{
+    daemon_sources_free(t->sources);
+    address_list_free(t->allow);
+    backend_endpoints_free(t->endpoints);
+    visitor_rules_free(t->visitors);
+}
+
+int target_params_read(const struct target_params *params, struct target *t, struct error *err)
 {
     int code = check_values(params, err);
-    return code != 0 ? code : exposure(params, out, err);
+    if (code == 0)
+        code = exposure(params, &t->exposure, err);
+    return code == 0 ? read_lists(t, params, err) : code;
+}
+
+int target_params_try(const void *values, struct error *err)
+{
+    const struct target_params *params = values;
+    struct target lists = {.allow = NULL};
+    int code = daemon_log_check(params->log_level, params->log_format, err);
+    if (code == 0)
+        code = target_params_read(params, &lists, err);
+    target_lists_free(&lists);
+    return code;
+}
+
+void target_params_take(struct target_params *params, struct target_params *out)
+{
+    *out = *params;
+    *params = (struct target_params){0};
+    char *given = out->mountpath_roots;
+    out->mountpath_roots = mountpath_roots_in_force(given, out->mountpaths);
+    free(given);
 }

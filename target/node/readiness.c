@@ -4,6 +4,7 @@
 
 #include "cluster/documents/job.h"
 #include "cluster/documents/settings.h"
+#include "cluster/placement/lag.h"
 
 bool readiness_is_refusal(int code)
 {
@@ -16,11 +17,23 @@ bool readiness_is_refusal(int code)
     return false;
 }
 
+static uint64_t number(const struct job *job, const char *field)
+{
+    return (uint64_t)json_integer_value(json_object_get(job->spec, field));
+}
+
+/* Of what is to be repaired now: another one follows a repair of an earlier map by itself. */
+static bool is_of_present(const struct job *job, const struct cluster_state *s)
+{
+    return strcmp(job->kind, "repair") == 0 && number(job, "lagged") == s->smap.lagged &&
+           number(job, "placed") == s->smap.placed && number(job, "raised") == lag_raised(&s->bmd);
+}
+
 static const struct job *last_repair(const struct cluster_state *s)
 {
     const struct job *last = NULL;
     for (size_t i = 0; i < s->jobs.count; i++) {
-        if (strcmp(s->jobs.jobs[i]->kind, "repair") == 0)
+        if (is_of_present(s->jobs.jobs[i], s))
             last = s->jobs.jobs[i];
     }
     return last;

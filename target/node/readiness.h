@@ -5,6 +5,7 @@
  *
  * Who asks for `synced` must not wait for ever for what only an operator can end.  So it is ready,
  * with a note, where the repair has no room on a disk, is switched off, or was aborted by hand.
+ * Only the repair of the present map counts: after an earlier one another follows by itself.
  * A target that lacks a disk is not ready: its objects have a copy less until somebody decides. */
 #pragma once
 

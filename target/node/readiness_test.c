@@ -100,6 +100,36 @@ static void synced_does_not_wait_for_what_cannot_end(void **unused)
     judged(q, state_with("active", missed, "\"repair\": \"false\"", ""), true, "is off");
 }
 
+#define ENDED(state, spec, error)                                                          \
+    "{\"id\": \"rpr-1\", \"kind\": \"repair\", \"state\": \"" state "\", \"attempt\": 0, " \
+    "\"description\": \"\", \"spec\": " spec                                               \
+    ", \"plan\": {}, \"participants\": [], \"created\": 1, "                               \
+    "\"started\": 1, \"ended\": 2" error "}"
+#define FULL ", \"error\": {\"code\": \"no_space\", \"message\": \"full\"}"
+#define OLD "{\"lagged\": 3, \"placed\": 2, \"raised\": 0}"
+#define PRESENT "{\"lagged\": 7, \"placed\": 2, \"raised\": 0}"
+
+static struct cluster_state *behind_since_7(const char *jobs)
+{
+    struct cluster_state *s =
+        state_with("active", ", \"lag\": \"missed\", \"missed_since\": 7", "", jobs);
+    s->smap.lagged = 7;
+    s->smap.placed = 2;
+    return s;
+}
+
+/* Another repair follows by itself after one of an earlier map. */
+static void synced_looks_at_the_repair_of_this_map(void **unused)
+{
+    (void)unused;
+    struct readiness_question q = serving;
+    q.synced = true;
+    judged(q, behind_since_7(ENDED("aborted", OLD, "")), false, "a repair brings target");
+    judged(q, behind_since_7(ENDED("failed", OLD, FULL)), false, "a repair brings target");
+    judged(q, behind_since_7(ENDED("aborted", PRESENT, "")), true, "was aborted");
+    judged(q, behind_since_7(ENDED("failed", PRESENT, FULL)), true, "waits for room");
+}
+
 static void refusals_are_for_good(void **unused)
 {
     (void)unused;
@@ -116,6 +146,7 @@ int main(void)
         cmocka_unit_test(plain_means_that_it_serves),
         cmocka_unit_test(synced_waits_for_the_repair),
         cmocka_unit_test(synced_does_not_wait_for_what_cannot_end),
+        cmocka_unit_test(synced_looks_at_the_repair_of_this_map),
         cmocka_unit_test(refusals_are_for_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,6 +47,7 @@ struct cold_fresh;
 struct ec;
 struct evictor;
 struct exposure_gate;
+struct daemon_sources;
 struct direct_reader;
 struct gateway;
 struct guard;
@@ -54,6 +55,7 @@ struct witness;
 struct health;
 struct state_sync;
 struct member;
+struct notify;
 struct quotas;
 struct readiness;
 struct renames;
@@ -91,6 +93,8 @@ struct target {
     int ready_fd;   /* an eventfd: readable when target_readiness() may have changed */
     int lock_fd;    /* of params.dir: no other daemon uses it */
     metric_t *reads, *read_bytes, *reads_beside;
+    struct daemon_sources *sources; /* of `params` */
+    struct notify *notify;          /* main()'s, or NULL: no service manager listens */
     struct mountpaths *mountpaths;
     struct state_sync *state_sync; /* takes in the cluster's documents */
     struct state_holder *state;    /* the last one seen; state_sync's */

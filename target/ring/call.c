@@ -64,7 +64,7 @@ int ring_call_number(const struct http_request *req, const char *name, uint64_t 
 int ring_call_read_wait(struct ring_call *c, struct error *err)
 {
     const struct target *t = http_user(c->req);
-    const uint64_t max_ms = t->params.ring_wait_max;
+    const uint64_t max_ms = param_live(t->params.ring_wait_max);
     const char *wait = http_query(c->req, "wait");
     uint64_t wait_ms = 0;
     if (wait == NULL)

@@ -23,7 +23,7 @@ struct ring_call {
     uint64_t producer, sequence, from;
     enum ring_wish wish;
     struct ring_group_call group; /* of RING_GROUP */
-    bool drops;                   /* a push with policy=drop */
+    bool has_policy, drops;       /* a push that says its policy, or else the ring's: drop */
     struct ring_wait wait;        /* a status with `after`, a push with `wait` or policy=drop */
     atomic_bool waits;            /* it has no reply yet */
 };

@@ -12,12 +12,14 @@
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "net/client/client.h"
+#include "ring/report.h"
 #include "target/copies/object_copy.h"
 #include "target/node/header_lines.h"
 #include "target/node/target.h"
 #include "target/ring/ring.h"
+#include "target/ring/status.h"
 
-enum { HEARTBEATS_FRESH = 3, SEALS_OF_STEP = 64 };
+enum { SEALS_OF_STEP = 64 };
 
 /* What a step knows of the cluster. */
 struct where {
@@ -40,13 +42,6 @@ static int find_keeper(const struct ring *r, struct where *w, struct error *err)
 static bool is_keeper(const struct ring *r, const struct where *w)
 {
     return strcmp(w->keeper->id, r->target->id) == 0;
-}
-
-static struct ring_rules rules_of(const struct ring *r, const struct bucket *b)
-{
-    return (struct ring_rules){.cap = b->props.ring_cap,
-                               .keep = b->props.ring_keep,
-                               .fresh_ms = HEARTBEATS_FRESH * r->target->params.ring_heartbeat};
 }
 
 /* --- the head --------------------------------------------------------------------------------- */
@@ -122,8 +117,6 @@ static int put_head(struct ring *r, const struct where *w, const struct ring_hea
                                    .total_timeout_ms = r->target->params.call_timeout,
                                    .once = true};
     int code = object_copier_call(r->target->copier, &call, &reply, err);
-    if (code == 0 && reply.status == 307)
-        code = error_set(err, E_STALE_MAP, "the keeper of the ring has changed");
     if (code == 0)
         code = take_etag(r, &reply.body, err);
     if (code == 0 && fault_errno("ring.stored") != 0)
@@ -137,16 +130,23 @@ static int put_head(struct ring *r, const struct where *w, const struct ring_hea
 static int store_head(struct ring *r, const struct where *w, struct ring_head *next,
                       struct error *err)
 {
+    const uint64_t began_us = clock_us();
     int code = put_head(r, w, next, err);
     pthread_mutex_lock(&r->keep);
-    const bool swaps = next->generation > ring_keeper_head(r->keeper)->generation;
+    const struct ring_head *old = ring_keeper_head(r->keeper);
+    const uint64_t swaps = next->generation - old->generation;
+    const uint64_t dropped = next->dropped_total - old->dropped_total;
     if (code == 0)
         ring_keeper_stored(r->keeper, next);
     else
         ring_keeper_unload(r->keeper); /* it may be stored */
     pthread_mutex_unlock(&r->keep);
-    if (code == 0 && swaps)
-        metric_add(metric_get(M_ring_swaps_total, NULL), 1);
+    if (code == 0 && swaps > 0) {
+        metric_add(metric_get(M_ring_swaps_total, NULL), swaps);
+        metric_observe_us(metric_get(M_ring_swap_seconds, NULL), clock_us() - began_us);
+    }
+    if (code == 0)
+        metric_add(metric_get(M_ring_dropped_samples_total, NULL), dropped);
     if (code != 0)
         ring_head_done(next);
     return code;
@@ -156,7 +156,7 @@ static int store_head(struct ring *r, const struct where *w, struct ring_head *n
 static int seal(struct ring *r, const struct where *w, enum ring_wish wish, bool *done,
                 struct error *err)
 {
-    const struct ring_rules rules = rules_of(r, w->bucket);
+    const struct ring_rules rules = ring_rules_of(r, w->bucket);
     struct ring_head next;
     pthread_mutex_lock(&r->keep);
     *done = ring_keeper_plan(r->keeper, &rules, wish, clock_ms(), (uint64_t)clock_wall_ms(), &next);
@@ -189,76 +189,6 @@ static int serve_group(struct ring *r, struct where *w, struct error *err)
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
-static json_t *holes_to_json(const struct ring_report *l)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < l->holes_count; i++)
-        json_array_append_new(
-            list, json_pack("[I, I]", (json_int_t)l->holes[i].from, (json_int_t)l->holes[i].to));
-    return list;
-}
-
-static int holes_of_json(json_t *item, struct ring_report *out, struct error *err)
-{
-    json_t *list = NULL;
-    uint64_t at = out->first;
-    int code = json_get_array(item, "lanes", "holes", &list, err);
-    if (code == 0 && json_array_size(list) > RING_HOLES_MAX)
-        code = error_set(err, E_INVALID, "lanes.holes has more than %d items", RING_HOLES_MAX);
-    for (size_t i = 0; i < json_array_size(list) && code == 0; i++) {
-        const json_t *hole = json_array_get(list, i);
-        struct ring_range *h = &out->holes[out->holes_count++];
-        h->from = (uint64_t)json_integer_value(json_array_get(hole, 0));
-        h->to = (uint64_t)json_integer_value(json_array_get(hole, 1));
-        if (h->from < at || h->from >= h->to || h->to > INT64_MAX)
-            code = error_set(err, E_INVALID, "lanes.holes: %zu is no range behind the others", i);
-        at = h->to;
-    }
-    return code;
-}
-
-static json_t *reports_to_json(const char *node, const struct ring_report *reports, size_t count)
-{
-    json_t *lanes = json_array();
-    for (size_t i = 0; i < count; i++) {
-        const struct ring_report *l = &reports[i];
-        json_t *item = json_pack("{s:s, s:I, s:I, s:b, s:b}", "lane", l->lane, "first",
-                                 (json_int_t)l->first, "count", (json_int_t)l->count, "closed",
-                                 (int)l->closed, "drained", (int)l->drained);
-        if (l->drop_to > 0)
-            json_object_set_new(item, "drop_to", json_integer((json_int_t)l->drop_to));
-        if (l->holes_count > 0)
-            json_object_set_new(item, "holes", holes_to_json(l));
-        json_array_append_new(lanes, item);
-    }
-    return json_pack("{s:s, s:o}", "node", node, "lanes", lanes);
-}
-
-static int report_of_json(json_t *item, struct ring_report *out, struct error *err)
-{
-    const char *lane;
-    char node[RING_LANE_MAX];
-    *out = (struct ring_report){.count = 0};
-    int code = json_need_str(item, "lanes", "lane", &lane, err);
-    if (code == 0 && !ring_lane_node(lane, node))
-        code = error_set(err, E_INVALID, "lanes: '%.120s' is no lane", lane);
-    if (code == 0)
-        code = json_need_u64(item, "lanes", "first", &out->first, err);
-    if (code == 0)
-        code = json_need_u64(item, "lanes", "count", &out->count, err);
-    if (code == 0)
-        code = json_get_bool(item, "lanes", "closed", &out->closed, err);
-    if (code == 0)
-        code = json_get_bool(item, "lanes", "drained", &out->drained, err);
-    if (code == 0)
-        code = json_get_u64(item, "lanes", "drop_to", &out->drop_to, err);
-    if (code == 0)
-        code = holes_of_json(item, out, err);
-    if (code == 0)
-        snprintf(out->lane, sizeof out->lane, "%s", lane);
-    return code;
-}
-
 static void answer_all(const struct ring *r, const struct ring_report *reports, size_t count,
                        struct ring_answer *out)
 {
@@ -269,48 +199,18 @@ static void answer_all(const struct ring *r, const struct ring_report *reports, 
 int ring_take_counts(struct ring *r, json_t *doc, json_t **answer, struct error *err)
 {
     const char *node;
-    json_t *lanes = NULL;
-    int code = json_need_str(doc, "", "node", &node, err);
-    if (code == 0)
-        code = json_get_array(doc, "", "lanes", &lanes, err);
-    const size_t count = code == 0 ? json_array_size(lanes) : 0;
-    _cleanup_free_ struct ring_report *reports = xcalloc(count + 1, sizeof *reports);
-    _cleanup_free_ struct ring_answer *answers = xcalloc(count + 1, sizeof *answers);
-    for (size_t i = 0; i < count && code == 0; i++)
-        code = report_of_json(json_array_get(lanes, i), &reports[i], err);
+    size_t count;
+    _cleanup_free_ struct ring_report *reports = NULL;
+    int code = ring_reports_from_json(doc, &node, &reports, &count, err);
     if (code != 0)
         return code;
+    _cleanup_free_ struct ring_answer *answers = xcalloc(count + 1, sizeof *answers);
     pthread_mutex_lock(&r->keep);
     ring_keeper_report(r->keeper, node, reports, count, clock_ms());
     answer_all(r, reports, count, answers);
     pthread_mutex_unlock(&r->keep);
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(
-            list, json_pack("{s:I, s:I, s:I, s:b}", "release", (json_int_t)answers[i].release,
-                            "sealed", (json_int_t)answers[i].sealed, "taken",
-                            (json_int_t)answers[i].taken, "forget", (int)answers[i].forget));
-    *answer = json_pack("{s:o}", "lanes", list);
+    *answer = ring_answers_to_json(answers, count);
     return 0;
-}
-
-static int take_answers(json_t *doc, size_t count, struct ring_answer *out, struct error *err)
-{
-    json_t *lanes = NULL;
-    int code = json_get_array(doc, "", "lanes", &lanes, err);
-    if (code == 0 && json_array_size(lanes) != count)
-        code = error_set(err, E_JSON, "the keeper has answered for other lanes");
-    for (size_t i = 0; i < count && code == 0; i++) {
-        json_t *item = json_array_get(lanes, i);
-        code = json_need_u64(item, "lanes", "release", &out[i].release, err);
-        if (code == 0)
-            code = json_get_u64(item, "lanes", "sealed", &out[i].sealed, err);
-        if (code == 0)
-            code = json_get_u64(item, "lanes", "taken", &out[i].taken, err);
-        if (code == 0)
-            code = json_get_bool(item, "lanes", "forget", &out[i].forget, err);
-    }
-    return code;
 }
 
 static int send_report(struct ring *r, const struct where *w, const struct ring_report *reports,
@@ -318,11 +218,11 @@ static int send_report(struct ring *r, const struct where *w, const struct ring_
 {
     _cleanup_free_ char *url =
         xprintf("%s/v1/ring-counts/%llu", w->keeper->data_url, (unsigned long long)r->bucket_id);
-    _cleanup_json_ json_t *doc = reports_to_json(r->target->id, reports, count);
+    _cleanup_json_ json_t *doc = ring_reports_to_json(r->target->id, reports, count);
     _cleanup_json_ json_t *reply = NULL;
     int code = http_json_wait(r->target->data_client, w->keeper->id, HTTP_POST, url, doc,
                               r->target->params.call_timeout, &reply, err);
-    return code != 0 ? code : take_answers(reply, count, answers, err);
+    return code != 0 ? code : ring_answers_from_json(reply, answers, count, err);
 }
 
 /* --- a step ----------------------------------------------------------------------------------- */
@@ -402,18 +302,19 @@ static int step(struct ring *r, enum ring_wish wish, struct where *w, bool *more
     return code;
 }
 
-bool ring_step(struct ring *r)
+int ring_step(struct ring *r, bool *more)
 {
-    bool more;
     struct where w = {.more = false};
     struct error err = ERROR_INIT;
     pthread_mutex_lock(&r->step);
-    int code = step(r, RING_WHEN_FULL, &w, &more, &err);
+    int code = step(r, RING_WHEN_FULL, &w, more, &err);
     pthread_mutex_unlock(&r->step);
-    if (code != 0 && code != E_BUCKET_NOT_FOUND)
+    if (code != 0 && code != E_BUCKET_NOT_FOUND) {
+        metric_add(metric_get(M_ring_failed_steps_total, NULL), 1);
         log_info("a step of a ring has failed and is tried again", lu64("bucket", r->bucket_id),
                  lerr(&err));
-    return more;
+    }
+    return code;
 }
 
 static int wish_of(struct ring *r, enum ring_wish wish, struct where *w, uint64_t *generation,
@@ -496,49 +397,4 @@ bool ring_is_beyond(struct ring *r, uint64_t generation)
         (ring_keeper_is_loaded(r->keeper) && ring_keeper_head(r->keeper)->generation > generation);
     pthread_mutex_unlock(&r->keep);
     return is_beyond;
-}
-
-/* --- for clients ------------------------------------------------------------------------------ */
-
-static json_t *lanes_to_json(const struct ring *r, uint64_t now_ms)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < ring_keeper_lanes(r->keeper); i++) {
-        struct ring_lane_seen l;
-        uint64_t taken = 0;
-        ring_keeper_lane(r->keeper, i, &l);
-        if (!ring_head_taken(ring_keeper_head(r->keeper), l.report->lane, &taken))
-            taken = l.report->first;
-        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I, s:b, s:I}", "lane",
-                                              l.report->lane, "first", (json_int_t)l.report->first,
-                                              "count", (json_int_t)l.report->count, "taken",
-                                              (json_int_t)taken, "closed", (int)l.report->closed,
-                                              "seen_ms", (json_int_t)(now_ms - l.seen_ms)));
-    }
-    return list;
-}
-
-int ring_status(struct ring *r, const struct bucket *b, json_t **out, struct error *err)
-{
-    const struct ring_rules rules = rules_of(r, b);
-    const uint64_t now_ms = clock_ms();
-    _cleanup_buf_ struct buf text = BUF_INIT;
-    json_t *head = NULL;
-    int code = 0;
-    pthread_mutex_lock(&r->keep);
-    if (ring_keeper_is_loaded(r->keeper)) {
-        ring_head_print(ring_keeper_head(r->keeper), &text);
-        code = json_parse(text.data, text.len, &head, err);
-    } else {
-        code = error_set(err, E_NOT_READY, "target '%s' is not the keeper of ring '%s' yet",
-                         r->target->id, b->name);
-    }
-    if (code == 0)
-        *out =
-            json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o}", "ring", b->name, "keeper",
-                      r->target->id, "cap", (json_int_t)rules.cap, "keep", (json_int_t)rules.keep,
-                      "fill", (json_int_t)ring_keeper_fill(r->keeper, &rules, now_ms), "lanes",
-                      lanes_to_json(r, now_ms), "head", head);
-    pthread_mutex_unlock(&r->keep);
-    return code;
 }

@@ -14,9 +14,9 @@
 
 struct ring;
 
-/* Waits for peers.  What fails is logged, and tried again by the next step.  True: another one
- * may find something to do at once. */
-bool ring_step(struct ring *r);
+/* Waits for peers.  What fails is logged, and tried again by the next step.  *more: another one may
+ * find something to do at once. */
+int ring_step(struct ring *r, bool *more);
 /* A step with a wish, on the keeper alone: E_STALE_MAP elsewhere.  *generation: the last one then.
  * E_NO_GENERATION: a swap of nothing. */
 int ring_wish(struct ring *r, enum ring_wish wish, uint64_t *generation, struct error *err);
@@ -34,6 +34,3 @@ int ring_why_gone(struct ring *r, const char *lane, uint64_t ordinal, uint64_t *
                   struct error *err);
 /* Another target's report, and the answer. */
 int ring_take_counts(struct ring *r, json_t *doc, json_t **answer, struct error *err);
-/* What the keeper knows, for clients: head, fill, lanes.  E_NOT_READY: this target has not loaded
- * the head, or is not the keeper. */
-int ring_status(struct ring *r, const struct bucket *b, json_t **out, struct error *err);

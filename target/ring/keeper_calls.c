@@ -14,6 +14,7 @@
 #include "target/ring/keep.h"
 #include "target/ring/ring.h"
 #include "target/ring/rings.h"
+#include "target/ring/status.h"
 
 enum { LEASE_LEAST_MS = 100 };
 
@@ -88,6 +89,7 @@ static int read_group(struct ring_call *c, struct error *err)
 {
     const struct target *t = http_user(c->req);
     const char *name = http_query(c->req, "group"), *lease = http_query(c->req, "lease");
+    const uint64_t longest_ms = param_live(t->params.ring_lease_max);
     struct ring_group_call *g = &c->group;
     if (name == NULL || *name == '\0' || strlen(name) >= sizeof g->name)
         return error_set(err, E_INVALID, "parameter 'group' is a name of 1 to %zu bytes",
@@ -96,13 +98,13 @@ static int read_group(struct ring_call *c, struct error *err)
         return error_set(err, E_INVALID, "parameter 'group' is not UTF-8: give another name");
     snprintf(g->name, sizeof g->name, "%s", name);
     g->leaves = http_method(c->req) == HTTP_DELETE;
-    g->lease_ms = t->params.ring_lease;
+    g->lease_ms = t->params.ring_lease < longest_ms ? t->params.ring_lease : longest_ms;
     int code = ring_call_number(c->req, "done", &g->done, err);
     if (code == 0 && lease != NULL && parse_duration_ms(lease, &g->lease_ms, err) != 0)
         code = error_recode(err, E_INVALID, "parameter 'lease'");
-    if (code == 0 && (g->lease_ms < LEASE_LEAST_MS || g->lease_ms > t->params.ring_lease_max))
+    if (code == 0 && (g->lease_ms < LEASE_LEAST_MS || g->lease_ms > longest_ms))
         code = error_set(err, E_INVALID, "parameter 'lease' is %d ms to %llu ms (ring_lease_max)",
-                         LEASE_LEAST_MS, (unsigned long long)t->params.ring_lease_max);
+                         LEASE_LEAST_MS, (unsigned long long)longest_ms);
     return code;
 }
 
@@ -114,34 +116,45 @@ static void wish_serve(struct ring_call *c)
         ring_call_fail(c, &err);
 }
 
+static void begin_wish(struct http_request *req, enum ring_wish wish)
+{
+    struct ring_call *c = ring_call_new(req, wish_serve);
+    struct error err;
+    c->wish = wish;
+    if (wish == RING_GROUP && read_group(c, &err) != 0)
+        ring_call_fail(c, &err);
+    else
+        upload_begin_as_known(req, ring_call_known, c);
+}
+
 static const struct wish_path {
     enum http_method method;
     const char *path;
     enum ring_wish wish;
 } wish_paths[] = {
-    {HTTP_PUT, "generation", RING_SWAP}, {HTTP_PUT, "pause", RING_PAUSE},
-    {HTTP_PUT, "resume", RING_RESUME},   {HTTP_PUT, "groups", RING_GROUP},
-    {HTTP_DELETE, "groups", RING_GROUP}, {HTTP_DELETE, "samples", RING_CLEAR},
+    {HTTP_PUT, "generation", RING_SWAP},  {HTTP_PUT, "pause", RING_PAUSE},
+    {HTTP_PUT, "resume", RING_RESUME},    {HTTP_PUT, "groups", RING_GROUP},
+    {HTTP_DELETE, "samples", RING_CLEAR},
 };
 
 void ring_wish_begin(struct http_request *req)
 {
-    struct ring_call *c = ring_call_new(req, wish_serve);
     struct error err;
     for (size_t i = 0; i < sizeof wish_paths / sizeof *wish_paths; i++) {
         const struct wish_path *w = &wish_paths[i];
-        if (w->method != http_method(req) || strcmp(http_path_param(req, "object"), w->path) != 0)
-            continue;
-        c->wish = w->wish;
-        if (w->wish == RING_GROUP && read_group(c, &err) != 0)
-            ring_call_fail(c, &err);
-        else
-            upload_begin_as_known(req, ring_call_known, c);
-        return;
+        if (w->method == http_method(req) && strcmp(http_path_param(req, "object"), w->path) == 0) {
+            begin_wish(req, w->wish);
+            return;
+        }
     }
     error_set(&err, E_NOT_FOUND,
               "a ring has …/generation, …/pause, …/resume, …/groups and …/samples");
-    ring_call_fail(c, &err);
+    ring_call_fail(&(struct ring_call){.req = req}, &err);
+}
+
+void ring_leave_begin(struct http_request *req)
+{
+    begin_wish(req, RING_GROUP);
 }
 
 /* --- between targets -------------------------------------------------------------------------- */

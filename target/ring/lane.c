@@ -140,18 +140,59 @@ static void give_up(struct lane *l)
     pthread_mutex_unlock(&l->lock);
 }
 
+/* With the lock.  The sync that is under way ends.  After one that has failed the next one would
+ * say that all is well. */
+static int await_sync(struct lane *l, struct error *err)
+{
+    while (l->syncing)
+        pthread_cond_wait(&l->synced, &l->lock);
+    return l->failed ? error_set(err, E_IO, "a sync of lane '%s' has failed", l->name) : 0;
+}
+
+/* With `append`.  What was written is on the disk, unless a sync that began meanwhile failed. */
+static int begin_segment(struct lane *l, int fd, uint64_t first, struct error *err)
+{
+    pthread_mutex_lock(&l->lock);
+    int code = await_sync(l, err);
+    if (code == 0) {
+        l->fd = fd;
+        l->count = l->on_disk = first;
+        pthread_cond_broadcast(&l->synced);
+        lane_add_segment(l, first);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return code;
+}
+
+/* With `append`.  No other sync of the file runs meanwhile: the kernel tells a failure to one of
+ * them alone. */
+static int sync_last(struct lane *l, int *fd, uint64_t *first, struct error *err)
+{
+    pthread_mutex_lock(&l->lock);
+    int code = await_sync(l, err);
+    *fd = l->fd;
+    *first = l->written;
+    l->syncing = code == 0 && l->fd >= 0;
+    const bool syncs = l->syncing;
+    pthread_mutex_unlock(&l->lock);
+    if (!syncs)
+        return code; /* whose sync has failed gives the lane up */
+    code = sync_file(*fd, err);
+    pthread_mutex_lock(&l->lock);
+    l->syncing = false;
+    l->failed |= code != 0;
+    pthread_cond_broadcast(&l->synced);
+    pthread_mutex_unlock(&l->lock);
+    if (code != 0)
+        give_up(l);
+    return code;
+}
+
 /* With `append`: the last segment is on the disk, and another one begins. */
 static int next_segment(struct lane *l, struct error *err)
 {
-    pthread_mutex_lock(&l->lock);
-    while (l->syncing)
-        pthread_cond_wait(&l->synced, &l->lock);
-    const int old = l->fd;
-    const uint64_t first = l->written;
-    pthread_mutex_unlock(&l->lock);
-    int code = old >= 0 ? sync_file(old, err) : 0;
-    if (code != 0)
-        give_up(l); /* the next sync would say that all is well */
+    uint64_t first;
+    int old, code = sync_last(l, &old, &first, err);
     if (code != 0)
         return code;
     _cleanup_free_ char *path = lane_segment_path(l, first);
@@ -159,19 +200,13 @@ static int next_segment(struct lane *l, struct error *err)
     if (fd < 0)
         return error_errno(err, errno, "create '%s'", path);
     code = file_fsync_dir(l->dir, err);
+    if (code == 0)
+        code = begin_segment(l, fd, first, err);
     if (code != 0) {
         close(fd);
         (void)unlink(path);
         return code;
     }
-    pthread_mutex_lock(&l->lock);
-    while (l->syncing) /* one may have begun meanwhile */
-        pthread_cond_wait(&l->synced, &l->lock);
-    l->fd = fd;
-    l->count = l->on_disk = first;
-    pthread_cond_broadcast(&l->synced);
-    lane_add_segment(l, first);
-    pthread_mutex_unlock(&l->lock);
     if (old >= 0)
         close(old);
     return 0;
@@ -232,7 +267,7 @@ static int write_push(struct lane *l, const struct lane_push *push, struct error
     return 0;
 }
 
-/* One thread syncs for all that wait. */
+/* One thread syncs for all that wait.  When a sync has failed, on_disk does not grow any more. */
 static int sync_to(struct lane *l, uint64_t end, struct error *err)
 {
     int code = 0;
@@ -267,10 +302,13 @@ static int sync_to(struct lane *l, uint64_t end, struct error *err)
     return code;
 }
 
+/* It holds the set that it began with: a mountpath that is leaving waits for it. */
 int lane_append(struct lane *l, const struct lane_push *push, uint64_t *first, struct error *err)
 {
     pthread_mutex_lock(&l->append);
     pthread_mutex_lock(&l->lock);
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpath_set_ref(l->set);
+    (void)set;
     *first = l->written;
     pthread_mutex_unlock(&l->lock);
     int code = lane_is_closed(l) ? error_set(err, E_CANCELLED, "lane '%s' is closed", l->name)
@@ -314,13 +352,22 @@ static void report_holes(const struct lane *l, struct ring_report *out)
     }
 }
 
+/* With the lock.  A push that is under way may bring a file. */
+static bool is_drained(struct lane *l)
+{
+    if (!l->closed || l->segments_count > 0 || pthread_mutex_trylock(&l->append) != 0)
+        return false;
+    pthread_mutex_unlock(&l->append);
+    return true;
+}
+
 void lane_report(struct lane *l, struct ring_report *out)
 {
     pthread_mutex_lock(&l->lock);
     *out = (struct ring_report){.first = l->segments_count > 0 ? l->segments[0].first : l->count,
                                 .count = l->count,
                                 .closed = l->closed && l->written == l->count,
-                                .drained = l->closed && l->segments_count == 0};
+                                .drained = is_drained(l)};
     report_holes(l, out);
     pthread_mutex_unlock(&l->lock);
     snprintf(out->lane, sizeof out->lane, "%s", l->name);
@@ -424,8 +471,8 @@ static bool is_over(const struct lane *l, const struct segment *s, uint64_t rele
 /* Nothing is appended to it any more; false: it is busy.  Else idle lanes would fill the ring. */
 static bool retire(struct lane *l, size_t at)
 {
-    if (l->closed || l->fd < 0 || at + 1 < l->segments_count)
-        return true;
+    if (l->fd < 0 || at + 1 < l->segments_count)
+        return true; /* a push that is under way when a lane is closed still counts */
     if (pthread_mutex_trylock(&l->append) != 0)
         return false;
     const bool is_idle = !l->syncing;

@@ -3,6 +3,7 @@
 #include "target/ring/lane.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +18,9 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "io/file.h"
+#include "target/ring/lane_internal.h"
 
-enum { BUCKET = 7 };
+enum { BUCKET = 7, MOMENT_US = 50000 };
 
 struct world {
     char dir[64];
@@ -234,6 +236,94 @@ static void test_a_failed_sync_between_segments_closes_the_lane(void **state)
     lane_unref(l);
 }
 
+struct pusher {
+    pthread_t thread;
+    struct lane *lane;
+    int code;
+};
+
+static void *push_main(void *arg)
+{
+    struct pusher *p = arg;
+    uint64_t first;
+    p->code = push(p->lane, 1, 'b', true, &first);
+    return NULL;
+}
+
+static void start_push(struct pusher *p, struct lane *l)
+{
+    *p = (struct pusher){.lane = l};
+    assert_int_equal(pthread_create(&p->thread, NULL, push_main, p), 0);
+}
+
+static int end_push(struct pusher *p)
+{
+    assert_int_equal(pthread_join(p->thread, NULL), 0);
+    return p->code;
+}
+
+/* As the thread that syncs. */
+static void set_syncing(struct lane *l, bool syncing, bool failed)
+{
+    pthread_mutex_lock(&l->lock);
+    l->syncing = syncing;
+    l->failed = failed;
+    pthread_cond_broadcast(&l->synced);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void assert_one_file(struct lane *l, uint64_t count)
+{
+    struct ring_report r;
+    lane_report(l, &r);
+    assert_int_equal(r.count, count);
+    assert_int_equal(l->segments_count, 1);
+    _cleanup_free_ char *next = lane_segment_path(l, l->written);
+    assert_int_equal(access(next, F_OK), -1);
+    lane_unref(l);
+}
+
+/* One push waits for the sync, the next one for room: the file is full. */
+static void test_a_segment_does_not_follow_a_failed_sync(void **state)
+{
+    struct world *w = *state;
+    struct pusher waits, next;
+    struct lane *l;
+    uint64_t first;
+    assert_int_equal(lane_make(&w->place, &l, NULL), 0);
+    assert_int_equal(push(l, 3, 'a', true, &first), 0);
+    set_syncing(l, true, false);
+    start_push(&waits, l);
+    usleep(MOMENT_US);
+    start_push(&next, l);
+    usleep(MOMENT_US);
+    set_syncing(l, false, true);
+    assert_int_equal(end_push(&waits), E_IO);
+    assert_int_equal(end_push(&next), E_IO);
+    assert_one_file(l, 3);
+}
+
+/* The lane fails while the next file is made. */
+static void test_a_segment_is_not_kept_after_a_failed_sync(void **state)
+{
+    struct world *w = *state;
+    struct pusher next;
+    struct lane *l;
+    uint64_t first;
+    _cleanup_free_ char *held = xprintf("%s-held", w->dir);
+    _cleanup_free_ char *spec = xprintf("disk.sync=hold:%s@1", held);
+    assert_int_equal(lane_make(&w->place, &l, NULL), 0);
+    assert_int_equal(push(l, 4, 'a', true, &first), 0);
+    assert_int_equal(mkdir(held, 0700), 0);
+    assert_int_equal(fault_configure(spec, NULL), 0);
+    start_push(&next, l);
+    usleep(MOMENT_US);
+    set_syncing(l, true, true);
+    assert_int_equal(rmdir(held), 0);
+    assert_int_equal(end_push(&next), E_IO);
+    assert_one_file(l, 4);
+}
+
 /* A push that comes before the grace is over keeps the segment that it is in. */
 static void test_a_segment_in_use_stays(void **state)
 {
@@ -431,6 +521,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_failed_write_leaves_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_failed_sync_closes_the_lane, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_failed_sync_between_segments_closes_the_lane, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_a_segment_does_not_follow_a_failed_sync, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_a_segment_is_not_kept_after_a_failed_sync, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_what_nobody_needs_goes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_segment_in_use_stays, setup, teardown),

@@ -68,10 +68,20 @@ void producers_note(struct producers *p, uint64_t producer, uint64_t sequence,
         .producer = producer, .sequence = sequence, .used = ++p->clock, .done = *done};
 }
 
+/* Lanes are read in any order: of one lane the ordinals say which push is newer, of two the numbers
+ * of the pushes. */
+static bool is_older(const struct entry *e, uint64_t sequence, const char *lane, uint64_t ordinal)
+{
+    return strcmp(e->done.lane, lane) == 0 ? ordinal < e->done.first : sequence < e->sequence;
+}
+
 void producers_see(struct producers *p, uint64_t producer, uint64_t sequence, const char *lane,
                    uint64_t ordinal)
 {
     struct push_done done;
+    const struct entry *e = find(p, producer);
+    if (producer == 0 || (e != NULL && is_older(e, sequence, lane, ordinal)))
+        return;
     if (producers_find(p, producer, sequence, &done) && strcmp(done.lane, lane) == 0 &&
         done.first + done.count == ordinal) {
         done.count++;

@@ -24,6 +24,6 @@ bool producers_find(const struct producers *p, uint64_t producer, uint64_t seque
                     struct push_done *out);
 void producers_note(struct producers *p, uint64_t producer, uint64_t sequence,
                     const struct push_done *done);
-/* One more sample of a push, as a log is read. */
+/* One more sample of a push, as a log is read.  Logs may be read in any order, and again. */
 void producers_see(struct producers *p, uint64_t producer, uint64_t sequence, const char *lane,
                    uint64_t ordinal);

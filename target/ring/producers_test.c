@@ -42,6 +42,41 @@ static void test_a_log_is_read(void **state)
     producers_free(p);
 }
 
+/* After a restart, or when a mountpath is enabled. */
+static void test_the_newer_log_is_read_first(void **state)
+{
+    (void)state;
+    struct producers *p = producers_new();
+    struct push_done got;
+    producers_see(p, 7, 9, "t1.b", 0);
+    producers_see(p, 7, 9, "t1.b", 1);
+    producers_see(p, 7, 7, "t1.a", 40);
+    producers_see(p, 7, 8, "t1.a", 41);
+    assert_false(producers_find(p, 7, 8, &got));
+    assert_true(producers_find(p, 7, 9, &got));
+    assert_string_equal(got.lane, "t1.b");
+    assert_int_equal(got.first, 0);
+    assert_int_equal(got.count, 2);
+    producers_free(p);
+}
+
+/* A maker that began anew at 0: its last push is known, whatever number earlier ones had. */
+static void test_a_maker_counts_anew(void **state)
+{
+    (void)state;
+    struct producers *p = producers_new();
+    struct push_done got;
+    for (int again = 0; again < 2; again++) { /* the mountpath comes back */
+        producers_see(p, 7, 100, "t1.a", 0);
+        producers_see(p, 7, 0, "t1.a", 1);
+        producers_see(p, 7, 0, "t1.a", 2);
+        assert_true(producers_find(p, 7, 0, &got));
+        assert_int_equal(got.first, 1);
+        assert_int_equal(got.count, 2);
+    }
+    producers_free(p);
+}
+
 static void test_the_silent_ones_go(void **state)
 {
     (void)state;
@@ -63,6 +98,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_last_push_is_known),
         cmocka_unit_test(test_a_log_is_read),
+        cmocka_unit_test(test_the_newer_log_is_read_first),
+        cmocka_unit_test(test_a_maker_counts_anew),
         cmocka_unit_test(test_the_silent_ones_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,13 +56,18 @@ static void add_lane(struct ring *r, struct lane *l)
     r->lanes[r->lanes_count++] = l;
 }
 
-static bool has_open(const struct mountpath_set *set, const struct mountpath *mp)
+static bool is_among(const struct mountpath_set *set, size_t count, const struct mountpath *mp)
 {
-    for (size_t i = 0; set != NULL && i < set->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (set->all[i] == mp)
             return true;
     }
     return false;
+}
+
+static bool has_open(const struct mountpath_set *set, const struct mountpath *mp)
+{
+    return set != NULL && is_among(set, set->count, mp);
 }
 
 struct opening {
@@ -89,12 +94,15 @@ static int open_lane(void *ctx, const char *dir, struct error *err)
     return code;
 }
 
+/* Nothing is appended to those of a mountpath that is leaving: it waits until they are empty. */
 static void drop_lanes(struct ring *r, const struct mountpath_set *set)
 {
     size_t kept = 0;
     for (size_t i = 0; i < r->lanes_count; i++) {
         struct lane *l = r->lanes[i];
         if (has_open(set, lane_mountpath(l))) {
+            if (!is_among(set, set->placed, lane_mountpath(l)))
+                lane_close(l); /* before a push may hold the new set */
             lane_keep_set(l, set);
             r->lanes[kept++] = l;
         } else {
@@ -462,6 +470,15 @@ uint64_t ring_bytes(struct ring *r)
     (void)count_bytes(r, &bytes, NULL);
     pthread_mutex_unlock(&r->lock);
     return bytes;
+}
+
+uint64_t ring_bytes_seen(struct ring *r)
+{
+    if (pthread_mutex_trylock(&r->lock) == 0) {
+        atomic_store(&r->seen_bytes, held_bytes(r));
+        pthread_mutex_unlock(&r->lock);
+    }
+    return atomic_load(&r->seen_bytes);
 }
 
 int ring_remove(struct ring *r, struct error *err)

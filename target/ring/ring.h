@@ -13,12 +13,14 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "cluster/documents/state.h"
 #include "ring/keeper.h"
 #include "target/ring/lane.h"
+#include "target/ring/pace.h"
 #include "target/ring/producers.h"
 
 struct rings;
@@ -41,7 +43,8 @@ struct ring {
     struct lane **lanes;
     struct producers *producers;
     struct pushing *pushing;
-    uint64_t reserved; /* bytes of pushes under way */
+    uint64_t reserved;                /* bytes of pushes under way */
+    atomic_uint_least64_t seen_bytes; /* of the lanes, as ring_bytes_seen() has last found them */
     uint64_t turn;
     uint64_t share;       /* bytes that it may have, by the last push */
     uint64_t pressed;     /* bytes for which samples are to be dropped; 0: none */
@@ -52,8 +55,8 @@ struct ring {
     char etag[RING_ETAG_MAX]; /* of the head that the keeper has loaded; "": there is none */
     /* rings.c's: */
     unsigned refs;
-    bool dirty, running;
-    uint64_t stepped_ms;
+    bool running; /* a step */
+    struct ring_pace pace;
     struct ring *next;
 };
 
@@ -80,5 +83,7 @@ void ring_apply(struct ring *r, const struct ring_report *reports,
                 const struct ring_answer *answers, size_t count);
 /* Bytes of its lanes on this target. */
 uint64_t ring_bytes(struct ring *r);
+/* The same without waiting: an earlier number while another thread has the lock. */
+uint64_t ring_bytes_seen(struct ring *r);
 /* The bucket is gone: so are its lanes, and their files. */
 int ring_remove(struct ring *r, struct error *err);

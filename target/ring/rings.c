@@ -17,6 +17,7 @@
 #include "target/node/thread_classes.h"
 #include "target/ring/keep.h"
 #include "target/ring/ring.h"
+#include "target/ring/status.h"
 #include "target/ring/waits.h"
 
 struct rings {
@@ -28,8 +29,8 @@ struct rings {
     pthread_mutex_t lock; /* of what follows, and of the rings' last fields */
     pthread_cond_t woken;
     bool stop, wanted;
-    uint64_t memory; /* of pushes under way */
-    uint64_t swept_version;
+    uint64_t memory;                               /* of pushes under way */
+    uint64_t swept_version, map_version, shown_ms; /* the ticker's */
     struct ring *first;
 };
 
@@ -128,7 +129,15 @@ void rings_wake(struct ring *r)
 {
     struct rings *all = r->target->rings;
     pthread_mutex_lock(&all->lock);
-    r->dirty = true;
+    ring_pace_wake(&r->pace);
+    all->wanted = true;
+    pthread_cond_signal(&all->woken);
+    pthread_mutex_unlock(&all->lock);
+}
+
+void rings_state_changed(struct rings *all)
+{
+    pthread_mutex_lock(&all->lock);
     all->wanted = true;
     pthread_cond_signal(&all->woken);
     pthread_mutex_unlock(&all->lock);
@@ -138,10 +147,11 @@ static void step_in_thread(void *arg)
 {
     struct ring *r = arg;
     struct rings *all = r->target->rings;
-    const bool more = ring_step(r);
+    bool more;
+    const int code = ring_step(r, &more);
     pthread_mutex_lock(&all->lock);
     r->running = false;
-    r->dirty = r->dirty || more;
+    ring_pace_end(&r->pace, code != 0, more || (code != 0 && code != E_BUCKET_NOT_FOUND));
     all->wanted = true; /* for calls that wait for a generation */
     pthread_cond_signal(&all->woken);
     pthread_mutex_unlock(&all->lock);
@@ -152,7 +162,7 @@ static void step_in_thread(void *arg)
 static uint64_t due_ms(const struct rings *all, const struct ring *r)
 {
     const struct target_params *p = &all->target->params;
-    return r->stepped_ms + (r->dirty ? p->ring_interval : p->ring_heartbeat);
+    return ring_pace_due_ms(&r->pace, p->ring_interval, p->ring_heartbeat);
 }
 
 /* With the lock.  When the next one is due. */
@@ -162,8 +172,7 @@ static uint64_t start_due(struct rings *all, uint64_t now_ms)
     for (struct ring *r = all->first; r != NULL; r = r->next) {
         if (!r->running && due_ms(all, r) <= now_ms) {
             r->running = true;
-            r->dirty = false;
-            r->stepped_ms = now_ms;
+            ring_pace_begin(&r->pace, now_ms);
             r->refs++;
             if (pool_submit(all->keepers, step_in_thread, r, NULL) != 0) {
                 r->running = false; /* all threads are busy: it has its next turn */
@@ -229,6 +238,14 @@ static void sweep_all(const struct rings *all, const struct cluster_state *s)
     }
 }
 
+static void report_all(struct rings *all)
+{
+    pthread_mutex_lock(&all->lock);
+    for (struct ring *r = all->first; r != NULL; r = r->next)
+        ring_pace_map_changed(&r->pace);
+    pthread_mutex_unlock(&all->lock);
+}
+
 static void follow_state(struct rings *all)
 {
     struct ring *gone;
@@ -243,7 +260,30 @@ static void follow_state(struct rings *all)
         rings_unref(gone);
     }
     sweep_all(all, s);
+    if (s->smap.version != all->map_version)
+        report_all(all);
     all->swept_version = s->version;
+    all->map_version = s->smap.version;
+}
+
+/* Of all rings, once in ring_heartbeat. */
+static void show_totals(struct rings *all)
+{
+    struct ring_totals sum = {.rings = 0};
+    const uint64_t now_ms = clock_ms();
+    if (now_ms - all->shown_ms < all->target->params.ring_heartbeat)
+        return;
+    _cleanup_state_ const struct cluster_state *s = state_current(all->target->state);
+    for (size_t i = 0; i < s->bmd.count; i++) {
+        struct ring *r = NULL;
+        const struct bucket *b = &s->bmd.buckets[i];
+        if (b->props.ring_cap == 0 || rings_get(all, s, b, &r, NULL) != 0)
+            continue;
+        ring_add_totals(r, b, &sum);
+        rings_unref(r);
+    }
+    ring_totals_show(&sum);
+    all->shown_ms = now_ms;
 }
 
 static void *ticker_main(void *arg)
@@ -255,6 +295,7 @@ static void *ticker_main(void *arg)
         pthread_mutex_unlock(&all->lock);
         follow_state(all);
         serve_waits(all);
+        show_totals(all);
         const uint64_t latest_ms =
             ring_waits_next_ms(all->waits, clock_ms() + all->target->params.ring_heartbeat);
         pthread_mutex_lock(&all->lock);

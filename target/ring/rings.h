@@ -1,5 +1,7 @@
 /* The rings of a target: each bucket of the state that is one, and the thread that gives each its
- * steps (keep.h): soon after a push, and once in ring_heartbeat.  What was destroyed is removed. */
+ * steps (keep.h): soon after a push or a change of the map, and once in ring_heartbeat.  What was
+ * destroyed is removed.
+ * Their gauges are set once in ring_heartbeat. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,6 +26,8 @@ int rings_get(struct rings *all, const struct cluster_state *s, const struct buc
 void rings_unref(struct ring *r);
 /* Something has changed: a step follows soon. */
 void rings_wake(struct ring *r);
+/* Another state is in force: rings are removed, and those of a new map report to its keepers. */
+void rings_state_changed(struct rings *all);
 
 /* wait->reply(wait->arg), in another thread, once it is due (waits.h), or the target ends.  The
  * wait stays until then.  E_OVERLOAD, E_NOT_READY. */

@@ -28,6 +28,17 @@
 
 /* --- push ------------------------------------------------------------------------------------- */
 
+/* Samples are not moved: what came to a target that leaves would go with it.  A client may know an
+ * older map, and a push may have waited. */
+static int check_stays(const struct target *t, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct node *self = smap_node(&s->smap, t->id);
+    if (self != NULL && node_owns(self))
+        return 0;
+    return error_set(err, E_STALE_MAP, "target '%s' is leaving: push to another one", t->id);
+}
+
 static int push(struct ring_call *c, struct push_done *done, struct error *err)
 {
     struct lane_push p = {.frames = c->frames,
@@ -37,6 +48,8 @@ static int push(struct ring_call *c, struct push_done *done, struct error *err)
                           .sync = c->bucket->props.durability == DURABILITY_SYNC,
                           .drops = c->drops};
     int code = frame_check_push(c->frames, c->len, &p.count, err);
+    if (code == 0)
+        code = check_stays(http_user(c->req), err);
     return code != 0 ? code : ring_push(c->ring, c->state, c->bucket, &p, done, err);
 }
 
@@ -83,6 +96,8 @@ static void push_serve(struct ring_call *c)
 {
     const struct target *t = http_user(c->req);
     struct error err = ERROR_INIT;
+    if (!c->has_policy)
+        c->drops = c->bucket->props.ring_drops;
     if (c->drops && c->wait.until_ms == 0)
         c->wait.until_ms = clock_ms() + t->params.call_timeout;
     c->wait.value = c->len;
@@ -103,6 +118,7 @@ static int read_push(struct ring_call *c, struct error *err)
     if ((producer == NULL) != (http_query(c->req, "sequence") == NULL))
         return error_set(err, E_INVALID, "parameters 'producer' and 'sequence' go together");
     const char *policy = http_query(c->req, "policy");
+    c->has_policy = policy != NULL;
     c->drops = policy != NULL && strcmp(policy, "drop") == 0;
     if (policy != NULL && !c->drops && strcmp(policy, "block") != 0)
         return error_set(err, E_INVALID, "parameter 'policy' is block or drop, not '%.40s'",
@@ -200,6 +216,7 @@ static void fail_read(struct ring_call *c, uint64_t count, struct error *err)
     if (err->code == E_GENERATION_GONE && count == 0)
         metric_add(metric_get(M_ring_gone_total, NULL), 1);
     if (err->code == E_GENERATION_GONE && count > 0) {
+        metric_add(metric_get(M_ring_lost_reads_total, NULL), 1);
         snprintf(text, sizeof text, "%llu", (unsigned long long)count);
         http_reply_header(c->req, "Dfc-Ring-Lost", text);
     }
@@ -294,7 +311,7 @@ const struct http_route ring_routes[] = {
                          {"sequence", "number of its push: a repeated one gets the same answer"},
                          {"wait", "so long at most for room, as 30s; then 429"},
                          {"policy", "of a push into a full ring: block, or drop the oldest samples "
-                                    "that are in no generation"},
+                                    "that are in no generation (default: the ring's)"},
                          FROM_PROXY),
      .body = "frames, one behind the other",
      .reply = "201 `{\"lane\", \"first\", \"count\"}` when they are stored",
@@ -317,7 +334,8 @@ const struct http_route ring_routes[] = {
      .reply =
          "200 frames, of as many samples as header `Dfc-Ring-Count` says, or 410, whose header "
          "`Dfc-Ring-Lost` has the number of samples from `from` on that are lost; or "
-         "`{\"ring\", \"keeper\", \"cap\", \"keep\", \"fill\", \"lanes\", \"head\"}`",
+         "`{\"ring\", \"keeper\", \"cap\", \"keep\", \"swap\", \"policy\", "
+         "\"fill\", \"lanes\", \"head\"}`",
      .errors = RING_ERRORS " generation_gone mountpath_disabled overloaded"},
     {.name = "ring_swap",
      .method = HTTP_PUT,
@@ -345,11 +363,24 @@ const struct http_route ring_routes[] = {
      .changes = true,
      .signs = RING_SIGNS("DELETE"),
      .begin = ring_wish_begin,
-     .summary = "`/samples`: drops all generations, and all samples that the keeper knows; "
-                "`/groups`: a group of readers leaves.",
-     .query = HTTP_PARAMETERS({"group", "of `/groups`: name of a group of readers"}, FROM_PROXY),
+     .summary = "`/samples`: drops all generations, and all samples that the keeper knows.",
+     .query = HTTP_PARAMETERS(FROM_PROXY),
      .body = "",
      .reply = "200 `{\"generation\": number}`: the last one that there was",
+     .errors = RING_ERRORS},
+    {.name = "ring_leave",
+     .method = HTTP_DELETE,
+     .pattern = "/v1/rings/{bucket}/groups",
+     .nets = NET_PUBLIC,
+     .right = RIGHT_WRITE, /* as to join */
+     .changes = true,
+     .signs = RING_SIGNS("DELETE"),
+     .object = "groups",
+     .begin = ring_leave_begin,
+     .summary = "A group of readers leaves.",
+     .query = HTTP_PARAMETERS({"group", "name of the group"}, FROM_PROXY),
+     .body = "",
+     .reply = "200 `{\"generation\": number, \"joined\": false}`",
      .errors = RING_ERRORS},
     {.name = "ring_counts",
      .method = HTTP_POST,

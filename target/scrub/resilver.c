@@ -8,11 +8,12 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "target/disk/ring_files.h"
 #include "target/index/walk.h"
 #include "target/store/move.h"
 #include "target/store/quarantine.h"
 
-enum { WALKERS_MAX = 8, WAIT_MS = 1000, RELEASE_MS = 10000, POLL_MS = 200 };
+enum { WALKERS_MAX = 8, WAIT_MS = 1000, RELEASE_MS = 10000, POLL_MS = 200, POLL_MAX_MS = 2000 };
 
 struct pass {
     struct object_store *store;
@@ -186,11 +187,27 @@ static int count_uploads(const struct mountpath *mp, uint64_t *open, struct erro
     return code;
 }
 
+static void blame_uploads(const struct mountpath *mp, uint64_t uploads, struct error *why)
+{
+    error_set(why, E_OBJECT_RESERVED,
+              "%llu uploads in parts are open on '%s': complete or abort them, or detach it with "
+              "--lost",
+              (unsigned long long)uploads, mp->path);
+}
+
+static void blame_rings(const struct mountpath *mp, uint64_t files, struct error *why)
+{
+    error_set(why, E_OBJECT_RESERVED,
+              "%llu files of samples of rings are on '%s': they go when later generations have "
+              "taken their place; push and swap, or clear the rings, or detach it with --lost",
+              (unsigned long long)files, mp->path);
+}
+
 /* *why: what has files there and is still to end. */
 static int check_empty(struct mountpath *mp, struct error *why, struct error *err)
 {
     bool has, no_jobs = true;
-    uint64_t uploads = 0;
+    uint64_t uploads = 0, samples = 0;
     int code = mountpath_has_objects(mp, &has, err);
     if (code == 0 && has)
         return error_set(
@@ -205,13 +222,14 @@ static int check_empty(struct mountpath *mp, struct error *why, struct error *er
         code = is_dir_empty(jobs, &no_jobs, err);
     if (code == 0)
         code = count_uploads(mp, &uploads, err);
+    if (code == 0)
+        code = ring_files_count(mp, &samples, err);
     if (!no_jobs)
         blame_jobs(why);
+    if (samples > 0)
+        blame_rings(mp, samples, why);
     if (uploads > 0)
-        error_set(why, E_OBJECT_RESERVED,
-                  "%llu uploads in parts are open on '%s': complete or abort them, or detach it "
-                  "with --lost",
-                  (unsigned long long)uploads, mp->path);
+        blame_uploads(mp, uploads, why);
     return code;
 }
 
@@ -254,12 +272,29 @@ static int settle(struct pass *p, bool *done, struct error *err)
     return now->settled ? 0 : mountpath_set_check_whole(now, err);
 }
 
-/* Jobs and uploads end without telling. */
-static void wait_a_moment(const struct pass *p, const struct error *why)
+static bool is_current(const struct pass *p)
 {
-    job_tally_wait(p->tally, why);
-    (void)job_stop_pause(p->stop, POLL_MS);
+    _cleanup_mountpath_set_ const struct mountpath_set *now =
+        mountpaths_current(object_store_mountpaths(p->store));
+    return now == p->set;
+}
+
+/* Jobs and uploads end, and samples go, without telling.  Samples may take days: what leaves is
+ * looked at ever more seldom, and the indexes are walked again only then. */
+static int wait_for_others(const struct pass *p, struct error *why, struct error *err)
+{
+    uint64_t pause_ms = POLL_MS;
+    int code = 0;
+    while (code == 0 && why->code != 0 && !p->stop->wanted && is_current(p)) {
+        job_tally_wait(p->tally, why);
+        (void)job_stop_pause(p->stop, pause_ms);
+        pause_ms = pause_ms < POLL_MAX_MS ? pause_ms * 2 : POLL_MAX_MS;
+        *why = ERROR_INIT;
+        if (!p->waits) /* else objects are to be moved: that takes a pass */
+            code = check_leaving(p->set, why, err);
+    }
     job_tally_wait(p->tally, NULL);
+    return code;
 }
 
 /* One pass, and what follows from it. */
@@ -285,8 +320,7 @@ static int run_pass(struct pass *p, bool *done, struct error *err)
         return code;
     if (why.code == 0)
         return settle(p, done, err);
-    wait_a_moment(p, &why);
-    return 0;
+    return wait_for_others(p, &why, err);
 }
 
 static bool needs_nothing(const struct mountpath_set *set)

@@ -1,4 +1,5 @@
-/* Clients, a lister, and mountpaths that come and go, all at once: clients see nothing wrong. */
+/* Clients, a lister, and mountpaths that come and go, all at once: clients see nothing wrong.  And
+ * a resilver that waits. */
 #include "target/testing/store_fixture.h"
 
 #include <pthread.h>
@@ -170,10 +171,54 @@ static void test_clients_see_nothing_wrong(void **state)
     assert_true(answered > 0);
 }
 
+static void *stop_main(void *arg)
+{
+    usleep(300000);
+    job_stop_now(arg);
+    return NULL;
+}
+
+/* The code of a resilver that is stopped if it waits. */
+static int resilver_for_a_moment(void)
+{
+    struct job_stop stop;
+    struct job_tally *tally = job_tally_new("moved");
+    struct error err = ERROR_INIT;
+    pthread_t thread;
+    job_stop_init(&stop);
+    assert_int_equal(pthread_create(&thread, NULL, stop_main, &stop), 0);
+    int code = resilver_run(fx.store, &stop, tally, &err);
+    pthread_join(thread, NULL);
+    job_stop_done(&stop);
+    job_tally_free(tally);
+    return code;
+}
+
+/* They are on no other disk: the mountpath leaves when no generation needs them. */
+static void test_samples_of_rings_keep_a_mountpath(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    _cleanup_free_ char *first = path_of(1);
+    _cleanup_free_ char *dir = xprintf("%s/.dfc/ring/7/5ade1a06679601e5", first);
+    _cleanup_free_ char *file = xprintf("%s/0000000000000000.seg", dir);
+    assert_int_equal(file_mkdirs(dir, 0700, &err), 0);
+    assert_int_equal(file_replace(file, "x", 1, 0600, NULL), 0);
+    assert_int_equal(mountpaths_detach(fx.mountpaths, first, false, &err), 0);
+    assert_int_equal(resilver_for_a_moment(), E_ABORTED);
+    assert_false(fixture_set()->settled);
+    assert_int_equal(access(file, F_OK), 0);
+    assert_int_equal(truncate(file, 0), 0); /* no sample */
+    assert_int_equal(try_resilver(&err), 0);
+    assert_true(fixture_set()->settled);
+    assert_int_equal(fixture_set()->count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         store_test(test_clients_see_nothing_wrong),
+        store_test(test_samples_of_rings_keep_a_mountpath),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,6 +64,7 @@ struct ec_upload {
     const struct cluster_state *state;
     uint64_t bucket_id;
     char *name;
+    enum durability durability;
     char *content_type;
     struct buf meta;
     struct ec_manifest manifest;
@@ -235,7 +236,7 @@ static void start(struct ec_upload *u, unsigned i, const struct object_call *cal
 {
     struct branch *b = &u->branches[i];
     b->url = ec_slice_put_url(b->node, u->bucket_id, u->manifest.tag, i, call->name,
-                              call->bucket->props.durability == DURABILITY_SYNC);
+                              u->durability == DURABILITY_SYNC);
     b->rest = xmalloc(u->manifest.layout.unit + EC_CHECK_BYTES);
     b->pipe = bpipe_new(PIPE_BYTES);
     bpipe_on_space(b->pipe, resume, call->req);
@@ -266,6 +267,7 @@ static void start_all(struct ec_upload *u, const struct ec_homes *homes,
 
 static void copy_spec(struct ec_upload *u, const struct object_put_spec *spec)
 {
+    u->durability = spec->durability;
     u->content_type = spec->content_type != NULL ? xstrdup(spec->content_type) : NULL;
     buf_append(&u->meta, spec->meta, spec->meta_len);
     u->checksum = checksum_new(spec->checksum);
@@ -420,7 +422,7 @@ static int stage_manifest(const struct ec_upload *u, struct object_put **put,
         return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
     const struct object_put_spec spec = {.bucket_id = b->id,
                                          .name = u->name,
-                                         .durability = b->props.durability,
+                                         .durability = u->durability,
                                          .checksum = b->props.checksum,
                                          .content_type = u->content_type,
                                          .meta = u->meta.data,
@@ -436,6 +438,7 @@ static int stage_manifest(const struct ec_upload *u, struct object_put **put,
                                    .name = u->name,
                                    .others = others,
                                    .count = owners_others(&owners, t->id, others),
+                                   .durability = u->durability,
                                    .content_type = u->content_type,
                                    .meta = u->meta.data,
                                    .meta_len = u->meta.len,

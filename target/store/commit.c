@@ -110,7 +110,8 @@ static int stamp_now(struct commit *c, const struct stored *cur, struct error *e
  * loss nobody was promised not to have, but an old object must not go with it. */
 static bool bytes_come_first(const struct commit *c, const struct stored *cur)
 {
-    return !c->sync && c->step != STEP_PUBLISH_WRITTEN && cur->exists && c->attr.size > 0;
+    return !c->sync && c->step != STEP_PUBLISH_WRITTEN && cur->exists &&
+           (c->attr.size > 0 || c->place.mp->syncs_replaced);
 }
 
 /* 0 or an errno. */
@@ -362,9 +363,11 @@ static void step_done(struct disk_op *op, int result)
     disk_submit_next(c->place.mp->disk, next_op(c));
 }
 
-/* The first step for the disk; what comes before is done here. */
+/* The first step for the disk; what comes before is done here.  Without sync this is over another
+ * object, which is lost with the new one unless all of the new one is on the disk. */
 static int begin_steps(struct commit *c)
 {
+    c->sync = c->sync || c->place.mp->syncs_replaced;
     if (!c->sync) {
         c->step = STEP_WRITE_FILE;
         return 0;

@@ -333,6 +333,12 @@ static void leave_torn_objects(void)
     zero_bytes_of("torn");
 }
 
+static void count_bytes(void *all, unsigned files, size_t bytes)
+{
+    (void)files;
+    atomic_fetch_add((atomic_size_t *)all, bytes);
+}
+
 static void test_power_leaves_no_torn_object(void **state)
 {
     (void)state;
@@ -346,7 +352,11 @@ static void test_power_leaves_no_torn_object(void **state)
     zero_bytes_of("flushed"); /* only to see that it is not read */
     zero_bytes_of("promised");
     assert_int_equal(fault_configure("life.boot=skip", NULL), 0);
-    fixture_open();
+    atomic_size_t bytes = 0;
+    fixture_open_with(
+        "1,2", (struct mountpaths_config){.on_progress = count_bytes, .progress_ctx = &bytes});
+    assert_int_equal(bytes,
+                     10); /* of the two with a checksum: a large one shows that it advances */
     assert_list("flushed:5 promised:5 whole:5 ");
     assert_text("whole", "hello");
     assert_text("torn", NULL);

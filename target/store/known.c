@@ -7,11 +7,15 @@
 enum { KNOWN_BYTES = 8 << 10 }; /* a file without bytes: its attribute, its entry, its record */
 
 int object_check_room(struct object_store *s, uint64_t bucket_id, const char *name, uint64_t size,
-                      struct error *err)
+                      bool frees, struct error *err)
 {
     _cleanup_place_ struct object_place p = {0};
     int code = object_place_set(&p, s, bucket_id, name, err);
-    return code != 0 ? code : claim_admit(&s->config.space, p.mp->path, p.mp->root_fd, size, err);
+    if (code != 0)
+        return code;
+    const struct space_limits *limits = &s->config.space;
+    return frees ? claim_admit_known(limits, p.mp->path, p.mp->root_fd, size, err)
+                 : claim_admit(limits, p.mp->path, p.mp->root_fd, size, err);
 }
 
 static int read_locked(const struct object_place *p, struct stored *cur, struct error *err)

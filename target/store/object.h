@@ -241,14 +241,16 @@ struct object_put_spec {
     struct hashers *md5; /* or NULL: its threads compute ATTR_MD5 (file_md5.h) */
     const struct s3_sum_text *sum;  /* or NULL: OBJECT_SUM is computed, and must be this one */
     bool unread;                    /* nobody reads it soon: past the page cache (io/direct.h) */
+    bool frees;                     /* it is small and makes room: half of the reserve is its */
     const struct object_file *file; /* or NULL: it has the bytes, and none come */
 };
 
 struct object_put;
 
-/* Is there room for so many bytes more where the name belongs?  E_NO_SPACE. */
+/* Is there room for so many bytes more where the name belongs?  frees: as in the spec.  E_NO_SPACE.
+ */
 int object_check_room(struct object_store *s, uint64_t bucket_id, const char *name, uint64_t size,
-                      struct error *err);
+                      bool frees, struct error *err);
 /* Everything of the spec but the condition's ctx is copied.  E_NO_SPACE, E_OBJECT_RESERVED,
  * E_HASH_COLLISION; with a job E_OBJECT_EXISTS where a visible object has the name. */
 int object_put_begin(struct object_store *s, const struct object_put_spec *spec,

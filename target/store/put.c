@@ -181,6 +181,7 @@ static void put_copy_spec(struct object_put *p, const struct object_put_spec *sp
     p->yields = spec->yields;
     p->unnamed = spec->unnamed;
     p->unread = spec->unread;
+    p->frees = spec->frees;
     p->linked = spec->file != NULL;
     p->condition = spec->condition;
     p->size = spec->size;
@@ -192,7 +193,8 @@ static int put_check_space(const struct object_put *p, struct error *err)
     const struct object_store_config *config = &p->commit.place.store->config;
     const struct mountpath *mp = p->commit.place.mp;
     uint64_t size = put_is_announced(p) ? p->size : config->grow.first;
-    return claim_admit(&config->space, mp->path, mp->root_fd, size, err);
+    return p->frees ? claim_admit_known(&config->space, mp->path, mp->root_fd, size, err)
+                    : claim_admit(&config->space, mp->path, mp->root_fd, size, err);
 }
 
 /* A text that is too long is refused before the bytes come. */

@@ -27,7 +27,7 @@ struct object_put {
     char *buffer;
     size_t buffer_size, buffered;
     struct direct direct; /* how they are written */
-    bool unread;
+    bool unread, frees;
     bool finished; /* all bytes have come, and are what they should be */
     bool decided;  /* a write of our own, whose version other owners have */
     bool ranks;    /* of the same version the greater rank stays */

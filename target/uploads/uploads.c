@@ -161,7 +161,8 @@ int uploads_begin(struct uploads *all, const struct upload_about *about,
     struct mountpath *mp;
     int code = mountpath_set_pick(set, about->bucket_id, about->object, &mp, err);
     if (code == 0)
-        code = object_check_room(all->target->store, about->bucket_id, about->object, 0, err);
+        code =
+            object_check_room(all->target->store, about->bucket_id, about->object, 0, false, err);
     if (code == 0)
         code = take_turn(all, set, err);
     if (code != 0)
@@ -425,7 +426,7 @@ size_t upload_record(const struct upload *u)
 int upload_check_room(struct upload *u, uint64_t bytes, struct error *err)
 {
     return object_check_room(u->all->target->store, u->about.bucket_id, u->about.object, bytes,
-                             err);
+                             false, err);
 }
 
 int upload_parts(struct upload *u, struct part_table *out, struct error *err)

@@ -6,6 +6,7 @@ divides the numbers of rows and files, and the size of the large image, by N."""
 
 import contextlib
 import hashlib
+import http.client
 import json
 import os
 import random
@@ -14,12 +15,15 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.parse
 
 import benchlib
 from benchlib import KIB, MIB, log
 from peers import Cluster
+from slow_s3 import apart, create
 
 ROWS, FILES, DIRECTORIES, FILE, LARGE = 100_000, 100_000, 4000, 20 * KIB, 4096 * MIB
+FAR, FAR_FILE, FAR_DELAY_S = 2000, 100 * KIB, 0.02
 
 
 class Bench:
@@ -206,42 +210,126 @@ def mounted(b, image):
         b.ctl("vdisc", "umount", directory)
 
 
-def epoch(root):
-    """Every file once, in a random order, by one reader."""
+def epoch(root, in_order=False):
+    """Every file once, in a random order or in that of the names, by one reader."""
     begun = time.monotonic()
     paths = sorted(os.path.join(at, name) for at, _, names in os.walk(root) for name in names)
-    random.Random(3).shuffle(paths)
+    if not in_order:
+        random.Random(3).shuffle(paths)
     for path in paths:
         with open(path, "rb", buffering=0) as f:
             f.read()
     return time.monotonic() - begun
 
 
+@contextlib.contextmanager
+def by_fuseiso(b, image):
+    """The image as a local file, mounted by fuseiso."""
+    directory, flat = b.work / "iso", b.work / "flat.iso"
+    directory.mkdir(exist_ok=True)
+    b.ctl("vdisc", "export", image, "-o", flat)
+    subprocess.run(["fuseiso", str(flat), str(directory)], check=True)
+    try:
+        yield directory
+    finally:
+        subprocess.run(["fusermount3", "-u", str(directory)], check=True)
+        flat.unlink()
+
+
+def images_of(b, root):
+    """The same files in packs, as objects of contents, and as objects of a bucket."""
+    images = {store: b.name() for store in ("pack", "unique", "refer")}
+    for store in ("pack", "unique"):
+        b.ctl("vdisc", "burn", "--tree", root, "--store", store, "-o", images[store])
+    b.ctl("put", "--quiet", "-r", root, "img/epoch/")
+    b.ctl("vdisc", "burn", "--bucket", "dfc://img/epoch/", "-o", images["refer"])
+    return images
+
+
 def epochs(b):
-    """Small files through a mount: cold, in packs and one by one; then warm."""
+    """Small files through a mount: cold, in packs and one by one; then warm, beside fuseiso."""
     if not os.path.exists("/dev/fuse"):
         log("no /dev/fuse: the rows of mounts are left out")
         return
     root = b.tree("epoch", b.scaled(FILES), FILE, 50)
-    images = {store: b.name() for store in ("pack", "unique")}
-    for store, image in images.items():
-        b.ctl("vdisc", "burn", "--tree", root, "--store", store, "-o", image)
+    images = images_of(b, root)
     shutil.rmtree(root)
-    warm = {}
+    warm, memory = {}, {}
 
     def run(store):
         with mounted(b, images[store]) as directory:
             seconds = epoch(directory)
             warm.setdefault(store, []).append(epoch(directory))
+            memory[store] = benchlib.memory_of(int(os.getxattr(directory, "user.dfc.pid")))[1]
             return seconds
 
-    runs = benchlib.interleave({store: lambda store=store: run(store) for store in images}, b.rounds)
-    ratio = benchlib.paired_ratio(runs["unique"], runs["pack"])["median"]
+    def run_fuseiso():
+        with by_fuseiso(b, images["pack"]) as directory:
+            seconds = epoch(directory)
+            warm.setdefault("fuseiso", []).append(epoch(directory))
+            return seconds
+
+    sides = {store: lambda store=store: run(store) for store in images}
+    if shutil.which("fuseiso") is not None:
+        sides["fuseiso"] = run_fuseiso
+    runs = benchlib.interleave(sides, b.rounds)
+    show_epochs(b, runs, warm, memory)
+
+
+def show_epochs(b, runs, warm, memory):
     count = b.scaled(FILES)
     for store, of in runs.items():
         b.row(f"files/s of a cold epoch, {store}", count / benchlib.median(of), "shown", True)
         b.row(f"files/s of a warm epoch, {store}", count / benchlib.median(warm[store]), "shown", True)
-    b.row("cold epoch, packs against single objects", ratio, ">= 4 / 1.5", ratio >= 4 / 1.5, "times")
+    for store, size in memory.items():
+        b.row(f"peak memory of the mount, {store}", size / MIB, "shown", True, "MiB")
+    for of, goal in (("unique", 4 / 1.5), ("refer", 4 / 1.5)):
+        ratio = benchlib.paired_ratio(runs[of], runs["pack"])["median"]
+        b.row(f"cold epoch, pack against {of}", ratio, ">= 4 / 1.5", ratio >= goal, "times")
+    if "fuseiso" not in runs:
+        log("no fuseiso: its rows are left out")
+        return
+    # interleave() has warmed up each side once more than it counts.
+    ratio = benchlib.paired_ratio(warm["fuseiso"], warm["pack"])["median"]
+    b.row("warm epoch, pack against fuseiso", ratio, ">= 1.0", ratio >= 1, "times")
+
+
+def read_straight(url, keys):
+    """Every object once, one after another, by one connection."""
+    at = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(at.hostname, at.port, timeout=60)
+    begun = time.monotonic()
+    for key in keys:
+        connection.request("GET", f"/data/{key}")
+        reply = connection.getresponse()
+        if reply.status != 200 or not reply.read():
+            raise RuntimeError(f"{key}: status {reply.status}")
+    connection.close()
+    return time.monotonic() - begun
+
+
+def distant(b):
+    """An image of objects of a backend 20 ms away: the first epoch fetches, the second does not."""
+    if not os.path.exists("/dev/fuse"):
+        return
+    count = max(20, b.scaled(FAR, least=20))
+    with apart() as s3:
+        keys = [f"{i:06}" for i in range(count)]
+        for key in keys:
+            s3.make(key, FAR_FILE)
+        create(b.cluster, s3.where(), "far", keys[0])
+        s3.be(FAR_DELAY_S, None)
+        image = b.name()
+        b.ctl("vdisc", "burn", "--bucket", "dfc://far/", "-o", image)
+        b.cluster.call("POST", "/v1/buckets/far", {"action": "evict", "value": {"list": [keys[0]]}})
+        straight = read_straight(s3.where(), keys)
+        with mounted(b, image) as directory:
+            first = epoch(directory, in_order=True)
+        with mounted(b, image) as directory:
+            second = epoch(directory, in_order=True)
+    b.row(f"first epoch over {count} objects 20 ms away against GETs of the backend", straight / first, ">= 0.9",
+          straight >= 0.9 * first, "times")
+    b.row("second epoch against the first", first / second, ">= 10", first >= 10 * second, "times")
 
 
 def main():
@@ -253,7 +341,7 @@ def main():
     with benchlib.WorkDir(args.dir) as work, Cluster(work / "dfc", args.build, targets=2) as cluster:
         b = Bench(args, work, cluster)
         cluster.call("POST", "/v1/buckets/img", {"action": "create", "value": {"durability": "async"}})
-        for part in (lists, headers, overlap, device, epochs):
+        for part in (lists, headers, overlap, device, epochs, distant):
             if args.only not in part.__name__ or (missing and part in (headers, device)):
                 continue
             log(part.__doc__)

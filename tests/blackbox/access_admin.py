@@ -87,5 +87,16 @@ def test_dfcctl_administers_there(c):
     check(done.returncode != 0 and "--admin-port" in done.stderr, done.stderr)
 
 
+def test_a_bundle_has_no_owners_of_buckets(c):
+    c.create("owned")
+    asked = c.http.request("GET", c.admin["p1"] + "/v1/cluster?what=bmd", headers=c.root.headers())
+    buckets = asked.expect(200).json()["buckets"]
+    check(any("owner" in b for b in buckets), f"a bucket has an owner: {buckets}")
+    bundle = json.loads(dfcctl(c, c.admin["p1"], "support", "bundle", "-").stdout)
+    kept = bundle["cluster"]["bmd"]["buckets"]
+    equal([b["name"] for b in kept], [b["name"] for b in buckets], "buckets")
+    check(not any("owner" in b for b in kept), kept)
+
+
 if __name__ == "__main__":
     main(AdminCluster, targets=1)

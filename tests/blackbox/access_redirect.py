@@ -135,7 +135,7 @@ def ring_url(c, method, what, identity=None):
 def test_the_calls_of_rings(c):
     """Each has its own proof, which is none for objects; and each asks for its right."""
     c.call("POST", "/v1/buckets/ring", {"action": "create", "value": {"ring": "cap=2"}}).expect(201)
-    calls = [("POST", "samples"), ("GET", "status"), ("PUT", "generation"), ("DELETE", "samples")]
+    calls = [("POST", "samples"), ("GET", "status"), ("PUT", "generation"), ("DELETE", "samples"), ("DELETE", "groups")]
     urls = {call: ring_url(c, *call) for call in calls}
     ask(c, "POST", urls[calls[0]], b"x").expect(400, "bad_sample")
     for (method, what), url in urls.items():
@@ -145,22 +145,23 @@ def test_the_calls_of_rings(c):
             if (method, what) != (other, its):
                 ask(c, other, mixed, b"x").expect(403, "access_denied")
         ask(c, method, url.replace("/v1/rings/", "/v1/objects/"), b"x").expect(403, "access_denied")
-    rights = {"read": ["GET"], "write": ["POST", "PUT"], "delete": ["DELETE"]}
-    for right, methods in rights.items():
+    rights = {"read": [("GET", "status")], "delete": [("DELETE", "samples")],
+              "write": [("POST", "samples"), ("PUT", "generation"), ("DELETE", "groups")]}  # who joins may leave
+    for right, allowed in rights.items():
         user = make_user(c, "ring-" + right, [{"rights": [right], "bucket": "ring"}])
         for method, what in calls:
-            if method in methods:
+            if (method, what) in allowed:
                 ring_url(c, method, what, user)
                 continue
             path = f"/v1/rings/ring/{what}"
-            user.call(method, path, b"x", follow=False).expect(403, "access_denied", right_of(rights, method))
+            user.call(method, path, b"x", follow=False).expect(403, "access_denied", right_of(rights, (method, what)))
             for node in c.targets():
                 user.call(method, path, b"x", node=node, follow=False).expect(403, "access_denied")
     c.destroy("ring")
 
 
-def right_of(rights, method):
-    return next(right for right, methods in rights.items() if method in methods)
+def right_of(rights, call):
+    return next(right for right, calls in rights.items() if call in calls)
 
 
 def test_a_bucket_made_anew_is_another_one(c):

@@ -244,6 +244,24 @@ def test_actions_of_a_bucket_ask_for_their_rights(c):
     archiver.call("POST", "/v1/buckets/acts", burn).expect(202)
     burn["value"]["to"] = "elsewhere"
     archiver.call("POST", "/v1/buckets/acts", burn).expect(403, "access_denied", "'write'")
+    burner = make_user(c, "act-burner", [{"rights": ["read"], "bucket": "acts", "prefix": "below/"},
+                                         {"rights": ["read", "write"], "bucket": "elsewhere"},
+                                         {"rights": ["jobs"]}])
+    # An older image may refer to any object of 'acts'.
+    for fields in ({"from": "old.vdsc"}, {"base": "old.vdsc", "store": "unique"}):
+        with_older = {"action": "burn", "value": {**burn["value"], **fields}}
+        burner.call("POST", "/v1/buckets/acts", with_older).expect(403, "access_denied", "'read'")
+    flatten = {"action": "flatten", "value": {"prefix": "below/", "allow_empty": True}}
+    reader.call("POST", "/v1/buckets/acts", flatten).expect(403, "access_denied", "'write'")
+    own = {"rights": ["read", "write"], "bucket": "acts", "prefix": "below/"}
+    parts = {"rights": ["read", "write"], "bucket": "acts", "prefix": ".dfc-plog/"}
+    half = make_user(c, "act-flat-half", [own, parts, {"rights": ["jobs"]}])
+    half.call("POST", "/v1/buckets/acts", flatten).expect(403, "access_denied", "'delete'")
+    parts["rights"].append("delete")
+    whole = make_user(c, "act-flattener", [own, parts, {"rights": ["jobs"]}])
+    whole.call("POST", "/v1/buckets/acts", flatten).expect(202)
+    flatten["value"]["prefix"] = "theirs/"
+    whole.call("POST", "/v1/buckets/acts", flatten).expect(403, "access_denied", "'read'")
     promote = {"action": "promote", "value": {"path": "/data", "prepend": "mine/"}}
     reader.call("POST", "/v1/buckets/acts", promote).expect(403, "access_denied", "'write'")
     archiver.call("POST", "/v1/buckets/acts", promote).expect(403, "access_denied", "'operate'")
@@ -260,7 +278,7 @@ def test_a_job_over_objects_asks_for_jobs(c):
     rows = (("delete", nothing), ("evict", nothing), ("copy", {**nothing, "to": "acts"}),
             ("archive", {**nothing, "archive": "a.tar"}), ("unarchive", nothing),
             ("prefetch", nothing), ("download", {"list": ["http://127.0.0.1:1/x"]}),
-            ("burn", {"prefix": "", "image": "i.vdsc"}))
+            ("burn", {"prefix": "", "image": "i.vdsc"}), ("flatten", nothing))
     for action, value in rows:
         user.call("POST", "/v1/buckets/acts", {"action": action, "value": value}).expect(
             403, "access_denied", "'jobs' on the cluster")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from access_lib import make_user
 from lib import ROOT, check, equal, main, wait_for
-from s3_lib import S3, S3Cluster, code_of, time_text
+from s3_lib import S3, S3Cluster, code_of, root_of, time_text
 
 ROW = re.compile(r'^S3_OP\((\w+), "(\w+)", (\w+), "([^"]*)", "([^"]*)", (\w+), \w+\)', re.M)
 BUCKET = "there-is-none"  # grants name it all the same; what an operation makes is destroyed
@@ -111,7 +111,7 @@ def test_without_the_right(c):
 
 
 def gone(c, node, base):
-    return S3(c, c.root.access, c.root.secret, node, base).call("HEAD", f"/{BUCKET}").status == 404
+    return root_of(c, node, base=base).call("HEAD", f"/{BUCKET}").status == 404
 
 
 def test_with_the_right(c):
@@ -127,7 +127,7 @@ def test_with_the_right(c):
             elif not op.header:
                 check(reply.status != 403, f"{what} with '{right}': {reply!r}")
             if op.name == "CreateBucket" and reply.status == 200:  # its owner may do everything
-                root = S3(c, c.root.access, c.root.secret, what.split()[0])
+                root = root_of(c, what.split()[0])
                 root.call("DELETE", f"/{BUCKET}").expect(204)
                 wait_for(lambda: all(gone(c, *place) for place in c.places), "all to hear of it")
 

@@ -215,9 +215,7 @@ def test_a_restarted_node_gets_a_new_session(c):
     for node in ("p1", "t1"):
         c.administer("PUT", "/v1/daemon",
                      {"action": "setparam", "name": "log_level", "value": "info"}, node).expect(200)
-        c.stop(node)
-        c.start(node)
-        c.wait_node(node, "active")
+        c.restart(node)
         c.administer("PUT", "/v1/daemon",
                      {"action": "setparam", "name": "log_level", "value": "info"}, node).expect(200)
         done = c.dfcctl("config", "set", "log_level", "info", "--node", node)

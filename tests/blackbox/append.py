@@ -328,9 +328,7 @@ def test_a_full_disk(c):
     old = tar_of([("a", b"a" * 2_000_000)])
     c.put("plain", "full.tar", old)
     owner = c.owner("plain", "full.tar")
-    c.stop(owner)
-    c.start(owner, "--arg=--faults=disk.room=ENOSPC@2")
-    c.wait_node(owner, "active")
+    c.restart(owner, "--arg=--faults=disk.room=ENOSPC@2")
     reply = append(c, "plain", "full.tar", "n", b"n" * 200_000)
     reply.expect(507, "no_space")
     equal(c.get("plain", "full.tar").expect(200).body, old, "the archive")
@@ -345,9 +343,7 @@ def test_deaths_of_targets(c):
         done = []
         for i in range(2):
             owner = c.owner(bucket, name)
-            c.stop(owner)
-            c.start(owner, "--arg=--faults=disk.write=delay:30")
-            c.wait_node(owner, "active")
+            c.restart(owner, "--arg=--faults=disk.write=delay:30")
             replies = []
 
             def put(i=i, bucket=bucket, replies=replies):

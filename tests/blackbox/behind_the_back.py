@@ -97,9 +97,7 @@ def test_mountpaths_inside_one_another(c):
                                                                     "inside")
     body = {"action": "attach", "value": c.node_dir(T)}  # the directory of all of them
     c.call("PUT", "/v1/daemon/mountpaths", body, node=T).expect(400, None, "--mountpath-roots")
-    c.stop(T)
-    c.start(T)
-    c.wait_node(T, "active")
+    c.restart(T)
     equal(c.get("b", NAMES[1]).expect(200).body, NAMES[1].encode() * 50, "an object")
 
 

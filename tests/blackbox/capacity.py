@@ -17,9 +17,7 @@ def used_percent(path):
 
 
 def restart(c, node, *args):
-    c.stop(node)
-    c.start(node, *(f"--arg={a}" for a in args))
-    c.wait_node(node, "active")
+    c.restart(node, *(f"--arg={a}" for a in args))
 
 
 def owned_by(c, node, stem):
@@ -122,7 +120,7 @@ def test_limits_in_the_wrong_order(c):
     check(done.returncode != 0, "it started")
     check("space_low (75%), space_high (60%)" in c.log("t1"), "the log says why")
     done = c.run("start", "t1", "--arg=--space-out=101%", ok=False)
-    check("'101%' is not a percentage" in c.log("t1"), "the log says why")
+    check("'101%' is out of bounds: at least 2%, at most 100%" in c.log("t1"), "the log says why")
     c.start("t1")
     c.wait_node("t1", "active")
     c.put("b", owned_by(c, "t1", "z"), b"x")

@@ -110,9 +110,7 @@ def test_by_another_proxy_and_dfcctl(c):
 def test_by_itself(c):
     """With a short sweep_interval nobody has to ask."""
     for target in c.targets():
-        c.stop(target)
-        c.start(target, "--arg=--sweep-interval=200ms")
-        c.wait_node(target, "active")
+        c.restart(target, "--arg=--sweep-interval=200ms")
     c.object("DELETE", "b", NAMES[50]).expect(204)
     wait_for(lambda: files(c) == len(c.names("b")), "no tombstone is left")
 

@@ -372,8 +372,7 @@ def test_a_read_over_two_changes_of_owners(c):
     name = next(f"twice/{i}" for i in range(100) if c.owner("back", f"twice/{i}") == "t1")
     S3.put("data", name, LARGE)
     S3.fail(name, method="GET", hold=go, held_bytes=200_000)
-    c.call("PUT", "/v1/cluster",
-           {"action": "setconfig", "name": "rebalance_delay", "value": "100ms"}).expect(200)
+    c.setting("rebalance_delay", "100ms")
     got, before = [], everywhere(c, "dfc_cold_fetch_bytes_total")
     reader = threading.Thread(target=lambda: got.append(c.get("back", name)))
     reader.start()
@@ -403,8 +402,7 @@ def test_owners_change(c):
     for name, data in first.items():
         put(c, name, data).expect(200)
     wait_for(lambda: any(S3.count(name) for name in names[1::2]), "uploads are under way")
-    c.call("PUT", "/v1/cluster",
-           {"action": "setconfig", "name": "rebalance_delay", "value": "100ms"}).expect(200)
+    c.setting("rebalance_delay", "100ms")
     node = c.add_target()
     c.wait_node(node, "active")
     wanted = {

@@ -21,9 +21,7 @@ def read_all(c, bucket):
 
 
 def restart(c, *args):
-    c.stop("t1")
-    c.start("t1", *args)
-    c.wait_node("t1", "active")
+    c.restart("t1", *args)
 
 
 def test_what_is_cached_here(c):

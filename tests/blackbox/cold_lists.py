@@ -204,9 +204,7 @@ def test_as_many_as_there_are(c):
         pages += 1
         if pages == 2:
             for node in c.targets():
-                c.stop(node)
-                c.start(node)
-                c.wait_node(node, "active")
+                c.restart(node)
         if pages == 10:
             before = {node: resident_kib(c, node) for node in c.nodes}
     equal(count, MANY, "names")

@@ -6,7 +6,6 @@ visible, each object whole and once, and nothing of what is taken back, whoever 
 from cold_lib import QUICK, run_job
 from cold_sort import RECORDS, S3, SHARDS, records_of, sorted_records, tar_of
 from lib import check, equal, main, wait_for
-from sort_failures import restart
 
 
 def sort_back(c, output, **changes):
@@ -96,13 +95,13 @@ def test_what_the_backend_has_is_not_replaced(c):
 
 def test_an_aborted_sort_leaves_nothing_there(c):
     for target in c.targets():
-        restart(c, target, "--arg=--faults=sort.finish=delay:300")
+        c.restart(target, "--arg=--faults=sort.finish=delay:300")
     job_id = sort_back(c, "aborted")
     equal(c.wait_job(job_id, "creating")["state"], "creating", "state")
     c.call("DELETE", f"/v1/sort/abort?id={job_id}").expect(202)
     equal(c.wait_job(job_id)["state"], "aborted", "state")
     for target in c.targets():
-        restart(c, target)
+        c.restart(target)
     c.dfcctl("bucket", "wait", "back")
     equal((written("aborted-"), c.names("back", prefix="aborted-")), ([], []), "what is there")
 
@@ -114,7 +113,7 @@ def test_a_target_dies_over_its_outputs(c):
         c.owner("back", f"killed-{i:03d}.tar") for i in range(len(c.names("back", prefix="made-")))
     ]
     victim = max(c.targets(), key=owners.count)
-    restart(c, victim, "--arg=--faults=sort.finish=kill@2")
+    c.restart(victim, "--arg=--faults=sort.finish=kill@2")
     c.ended_by_test.add(victim)
     job_id = sort_back(c, "killed")
     wait_for(lambda: c.pid(victim) is None, f"{victim} dies")

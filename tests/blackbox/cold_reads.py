@@ -443,9 +443,7 @@ def test_another_cluster(c):
 
 def restart(c, *args):
     node = target_of(c)
-    c.stop(node)
-    c.start(node, *args)
-    c.wait_node(node, "active")
+    c.restart(node, *args)
 
 
 def test_a_length_that_is_none(c):

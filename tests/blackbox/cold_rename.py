@@ -537,8 +537,7 @@ def test_back_killed_and_moved(c):
         c.wait_node(node, "active")
     equal(back_there(*(n for n, _ in names)), [n.encode() for n, _ in names], "the old names there")
     for name, value in (("rebalance_delay", "100ms"), ("rebalance_keep", "2s")):
-        c.call("PUT", "/v1/cluster",
-               {"action": "setconfig", "name": name, "value": value}).expect(200)
+        c.setting(name, value)
     c.wait_node(c.add_target(), "active")
     wait_for(lambda: not c.get_json("/v1/cluster?what=smap").get("earlier"), "all has moved")
     for name, new_name in names:

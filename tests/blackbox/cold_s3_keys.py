@@ -53,9 +53,7 @@ def begin(**variables):
 
 def restart(c, *args, **variables):
     begin(**variables)
-    c.stop("t1")
-    c.start("t1", *args)
-    c.wait_node("t1", "active")
+    c.restart("t1", *args)
 
 
 def new_object():

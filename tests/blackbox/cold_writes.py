@@ -38,9 +38,7 @@ def metric(c, name):
 
 def restart_target(c):
     node = c.targets()[0]
-    c.stop(node)
-    c.start(node)
-    c.wait_node(node, "active")
+    c.restart(node)
 
 
 # --- the property --------------------------------------------------------------------------------

@@ -31,8 +31,9 @@ def test_settings_of_the_cluster(c):
     check("77" in shown and "remembers" in shown, shown)
     for name, value, words in (("jobs_max", "0", "at least 1"), ("jobs_max", "many", "many"),
                                ("nothing", "1", "nothing"),
-                               ("job_max", "1", "did you mean 'jobs_max'?"), ("sort_memory", "1GiB",
-                                                                              "--node NAME")):
+                               ("job_max", "1", "did you mean 'jobs_max'?"),
+                               ("disk_readers", "4", "--node NAME"),
+                               ("sort_memory", "1KiB", "at least 1MiB")):
         done = c.dfcctl("config", "set", name, value)
         check(done.returncode != 0 and words in done.stderr, f"{name}={value}: {done}")
     change(c, "jobs_max")
@@ -49,7 +50,9 @@ def test_settings_of_the_cluster(c):
 def test_parameters_of_a_node(c):
     for node, name, value, number in (("t1", "sort_memory", "64MiB", 64 << 20),
                                       ("t1", "keepalive_interval", "200ms", 200),
+                                      ("t1", "ring_wait_max", "20s", 20000),
                                       ("p1", "relays_max", "100", 100),
+                                      ("p1", "token_ttl", "30m", 1800000),
                                       ("p2", "settle_timeout", "2s", 2000)):
         done = change(c, "--node", node, name, value)
         check("until" in done.stderr, f"it says for how long: {done.stderr}")
@@ -79,6 +82,35 @@ def test_what_needs_a_restart_says_so(c):
     for words, said in ((("--node", "t1"), "node 't1' has no parameter"), ((), "add --node NAME")):
         done = c.dfcctl("config", "show", *words, "nonsense")
         check(done.returncode == 3 and said in done.stderr, f"{words}: {done}")
+
+
+def test_a_setting_holds_for_every_target(c):
+    def seen(node):
+        row = rows(c, "--node", node)["sort_memory"]
+        return row["value"] >> 20, row["source"]
+
+    c.stop("t2")
+    c.start("t2", "--arg=--sort-memory=24MiB")
+    change(c, "sort_memory", "48MiB")
+    equal((rows(c)["sort_memory"]["value"] >> 20, rows(c)["sort_memory"]["source"]),
+          (48, "cluster"), "the setting")
+    c.stop("t1")
+    c.start("t1")
+    wait_for(lambda: seen("t1") == (48, "cluster"), "t1 has it after a restart")
+    new = c.add_target()
+    wait_for(lambda: seen(new) == (48, "cluster"), "a target that joins later has it")
+    equal(seen("t2"), (24, "command line"), "t2 keeps its own")
+    change(c, "--node", "t1", "sort_memory", "32MiB")
+    change(c, "sort_memory", "64MiB")
+    wait_for(lambda: seen(new) == (64, "cluster"), "the next value")
+    equal((seen("t1"), seen("t2")), ((32, "run"), (24, "command line")), "values of their own")
+    line = c.dfcctl("config", "show", "--node", "t2", "sort_memory").stdout.splitlines()
+    check("SOURCE" in line[0] and "command line" in line[1], line)
+    change(c, "sort_memory")
+    wait_for(lambda: seen(new) == (96, "default"), "the default again")
+    c.stop("t2")
+    c.start("t2")
+    equal(seen("t2"), (96, "default"), "t2 without a value of its own")
 
 
 def test_the_log_level_changes_at_once(c):

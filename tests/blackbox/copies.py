@@ -26,7 +26,7 @@ PASSING = (409, 500, 502, 503, 504)  # what a client repeats; 500: the tests' ow
 
 
 def create(c, bucket, copies, **props):
-    setting(c, "repair_delay", "0s")
+    c.setting("repair_delay", "0s")
     body = {"action": "create", "value": {"copies": copies, **props}}
     c.call("POST", f"/v1/buckets/{bucket}", body).expect(201)
 
@@ -209,10 +209,6 @@ def wait_repaired(c):
     wait_for(lambda: not any(n.get("lag") for n in smap(c)["nodes"]), "the end of the repair", 120)
 
 
-def setting(c, name, value):
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": name, "value": value}).expect(200)
-
-
 # Of the acting owner: copies.decided, own, answer; of the others: stage, commit, committed.
 POINTS = ("copies.stage", "copies.decided", "copies.commit", "copies.committed", "copies.own",
           "copies.answer")
@@ -221,9 +217,7 @@ POINTS = ("copies.stage", "copies.decided", "copies.commit", "copies.committed",
 def test_a_step_that_fails_undoes_nothing(c):
     create(c, "steps", 3)
     faults = ",".join(f"{p}=EIO@{3 + i}" for i, p in enumerate(POINTS))
-    c.stop("t1")
-    c.start("t1", f"--arg=--faults={faults}")
-    c.wait_node("t1", "active")
+    c.restart("t1", f"--arg=--faults={faults}")
     wait_repaired(c)
     load = Load(c, "steps")
     load.run_for(SECONDS)
@@ -235,9 +229,7 @@ def test_an_owner_killed_in_the_middle_of_a_step_undoes_nothing(c):
     create(c, "killed", 3)
     for point in random.sample(POINTS, int(os.environ.get("DFC_KILLS", "1"))):
         print(f"killed at {point}")
-        c.stop("t3")
-        c.start("t3", f"--arg=--faults={point}=kill@20")
-        c.wait_node("t3", "active")
+        c.restart("t3", f"--arg=--faults={point}=kill@20")
         wait_repaired(c)
         load = Load(c, "killed")
         wait_for(lambda: dead(c, "t3") or load.failed, f"the kill at {point}")
@@ -263,15 +255,13 @@ def send_as_it_is(c, to, bucket, name, version, body):
 def test_an_owner_that_got_it_from_another_meanwhile(c):
     """Who was about to send it goes on as if it had."""
     create(c, "even", TARGETS)
-    setting(c, "repair", "false")
+    c.setting("repair", "false")
     c.kill("t2")
     versions = {name: put(c, "even", name, b"x").json()["version"] for name in "abcdefgh"}
     c.start("t2")
     c.wait_node("t2", "active")
     for target in ("t1", "t3", "t4"):
-        c.stop(target)
-        c.start(target, "--arg=--faults=copies.send=delay:3000@1")
-        c.wait_node(target, "active")
+        c.restart(target, "--arg=--faults=copies.send=delay:3000@1")
     heard = 'dfc_http_requests_total{route="object_held",code="2xx"}'
     own = c.url("t2")
     name = next(n for n in versions  # one that another target answers for
@@ -282,7 +272,7 @@ def test_an_owner_that_got_it_from_another_meanwhile(c):
         wait_for(lambda: metric(c, heard, "t2") > asked, "the question what t2 has")
         send_as_it_is(c, "t2", "even", name, versions[name], b"x")
         equal(reading.result().expect(200).body, b"x", "what was read")
-    setting(c, "repair", "true")
+    c.setting("repair", "true")
 
 
 def settled(c):
@@ -291,8 +281,8 @@ def settled(c):
 
 def test_a_target_joins_under_load(c):
     create(c, "moves", 2)
-    setting(c, "rebalance_delay", "0s")
-    setting(c, "rebalance_keep", "2s")
+    c.setting("rebalance_delay", "0s")
+    c.setting("rebalance_keep", "2s")
     still = {f"s{i}": b"still %d" % i for i in range(20)}
     for name, body in still.items():
         put(c, "moves", name, body)

@@ -5,7 +5,7 @@ in maintenance that does not answer."""
 
 import os
 
-from copies import create, get, holders, patient, put, setting, wait_repaired
+from copies import create, get, holders, patient, put, wait_repaired
 from lib import check, equal, in_parallel, main, wait_for
 
 PATIENCE = 120
@@ -102,8 +102,8 @@ def test_a_mountpath_is_given_up_while_the_target_runs(c):
 
 
 def test_others_stand_in_for_one_in_maintenance_that_does_not_answer(c):
-    setting(c, "rebalance_delay", "0s")
-    setting(c, "rebalance_keep", "2s")
+    c.setting("rebalance_delay", "0s")
+    c.setting("rebalance_keep", "2s")
     c.kill("t2")
     maintenance(c, "start", force=True)
     wait_for(lambda: c.get_json("/v1/buckets/b")["protection"] == "degraded", "the loss to be seen",

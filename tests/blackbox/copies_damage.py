@@ -10,7 +10,7 @@ import os
 import random
 import shutil
 
-from copies import get, holders, patient, setting, wait_repaired
+from copies import get, holders, patient, wait_repaired
 from lib import ENDED, Failed, check, contents, equal, in_parallel, main, wait_for
 from object_jobs import document
 from scrub import ATTRIBUTE, exchange, found_by, quarantine
@@ -196,7 +196,7 @@ def test_a_copy_job_reads_what_another_owner_has(c):
 
 
 def test_a_lost_mountpath_is_repaired_by_itself(c):
-    setting(c, "repair_delay", "0s")
+    c.setting("repair_delay", "0s")
     names = [f"disk/{i}" for i in range(30)]
     in_parallel(lambda name: put(c, name), names)
     check(patient(c, "DELETE", "d", names[0])[0].status in (204, 404), "not deleted")
@@ -262,9 +262,7 @@ def test_what_one_copy_was_all_of_is_shown_as_lost(c):
     c.put("one", "gone", b"again")
     wait_lost(c, "one", {"flipped"})
     owner = c.owner("one", "flipped")
-    c.stop(owner)
-    c.start(owner)
-    c.wait_node(owner, "active")
+    c.restart(owner)
     wait_lost(c, "one", {"flipped"})
     c.object("DELETE", "one", "flipped").expect(204)
     wait_lost(c, "one", set())
@@ -274,7 +272,7 @@ def test_what_was_missed_does_not_come_back_for_one_that_cannot_be_read(c):
     """One owner missed a write and is back; the attribute of the other one's copy is gone. A repair
     does not
     take the first one's for the newest: nobody has the write any more, and that is said."""
-    setting(c, "repair_delay", "1h")
+    c.setting("repair_delay", "1h")
     c.create("missed", copies=2)
     patient(c, "PUT", "missed", "a", b"older")[0].expect(200)
     acts = get(c, "missed", "a").expect(200).headers["Dfc-Node"]

@@ -18,7 +18,7 @@ import random
 import time
 
 from capacity import FULL
-from copies import PASSING, put, send_as_it_is, setting, settled, smap
+from copies import PASSING, put, send_as_it_is, settled, smap
 from lib import ENDED, check, equal, in_parallel, main, wait_for
 from object_jobs import document
 
@@ -103,9 +103,9 @@ def wait_whole(c):
 
 
 def begin(c, buckets=BUCKETS):
-    setting(c, "repair_delay", "0s")
-    setting(c, "rebalance_delay", "0s")
-    setting(c, "rebalance_keep", "2s")
+    c.setting("repair_delay", "0s")
+    c.setting("rebalance_delay", "0s")
+    c.setting("rebalance_keep", "2s")
     for bucket, props in buckets.items():
         c.create(bucket, **props)
     write_all(c, 1, buckets)
@@ -134,13 +134,11 @@ def has(c, node, bucket, name):
 def test_who_was_not_offered_the_bytes_keeps_what_it_has(c):
     """The owner that acts is full, one has what is newer, and the third, which has room, what is
     older."""
-    setting(c, "repair_delay", "0s")
+    c.setting("repair_delay", "0s")
     c.create("older", copies=3)
     name = next(f"o{i}" for i in range(1000) if c.owner("older", f"o{i}") == "t1")
     version = put(c, "older", name, b"older").json()["version"]
-    c.stop("t1")
-    c.start("t1", *(f"--arg={a}" for a in FULL))
-    c.wait_node("t1", "active")
+    c.restart("t1", *(f"--arg={a}" for a in FULL))
     wait_whole(c)
     term, state, counter = version.split(".")
     send_as_it_is(c, "t2", "older", name, f"{term}.{state}.{int(counter) + 1}", b"newer")
@@ -148,9 +146,7 @@ def test_who_was_not_offered_the_bytes_keeps_what_it_has(c):
     for _ in range(5):
         read(c, "older", name).expect(503, "node_unreachable")
     equal(has(c, "t3", "older", name)["version"], version, "what t3 has")
-    c.stop("t1")
-    c.start("t1")
-    c.wait_node("t1", "active")
+    c.restart("t1")
     wait_whole(c)
     equal(wait_200(c, "older", name).body, b"newer", "what is read")
     c.destroy("older")
@@ -158,15 +154,13 @@ def test_who_was_not_offered_the_bytes_keeps_what_it_has(c):
 
 def test_a_copy_job_leaves_out_what_has_no_room_where_it_works(c):
     """The owner that acts knows one object without its bytes; the job copies the rest, and ends."""
-    setting(c, "repair_delay", "0s")
+    c.setting("repair_delay", "0s")
     c.create("from", copies=2)
     c.create("to")
     names = [n for n in (f"o{i}" for i in range(1000))
              if c.owner("from", n) == "t1" and c.owner("to", n) != "t1"][:4]
     version = [put(c, "from", name, b"x" * 100) for name in names][0].json()["version"]
-    c.stop("t1")
-    c.start("t1", *(f"--arg={a}" for a in FULL))
-    c.wait_node("t1", "active")
+    c.restart("t1", *(f"--arg={a}" for a in FULL))
     wait_whole(c)
     term, state, counter = version.split(".")
     other = next(n for n in ("t2", "t3") if has(c, n, "from", names[0])["found"])
@@ -182,9 +176,7 @@ def test_a_copy_job_leaves_out_what_has_no_room_where_it_works(c):
     equal((objects["done"], objects["failed"]), (len(names) - 1, 1), f"objects: {job['errors']}")
     check(any(e["code"] == "no_space" and names[0] in e["message"] for e in job["errors"]),
           job["errors"])
-    c.stop("t1")
-    c.start("t1")
-    c.wait_node("t1", "active")
+    c.restart("t1")
     wait_whole(c)
     equal(wait_200(c, "from", names[0]).body, b"newer", "what is read")
     for bucket in ("from", "to"):
@@ -210,9 +202,7 @@ def test_a_target_that_cannot_even_note_a_version(c):
         else:
             equal(reply.body, body_of(*n, 2), f"bytes of {n}")
     check_read(c, {n: 2 for n in each(buckets=["noted-most"])})
-    c.stop("t3")
-    c.start("t3")
-    c.wait_node("t3", "active")
+    c.restart("t3")
     wait_whole(c)
     check_read(c, {n: 2 for n in each(buckets=buckets)})
     for bucket in buckets:
@@ -285,9 +275,7 @@ def check_until(c, wanted):
 
 
 def test_with_room_all_is_repaired(c):
-    c.stop("t3")
-    c.start("t3")
-    c.wait_node("t3", "active")
+    c.restart("t3")
     wait_whole(c)
     check_read(c, c.wanted)
     for node in ("t1", "t2"):
@@ -310,14 +298,10 @@ def test_a_damaged_copy_where_there_is_no_room(c):
         path = next(p for p in c.object_files("t3") if os.path.getsize(p) == len(body)
                     and open(p, "rb").read() == body)
         os.truncate(path, 100)
-        c.stop("t3")
-        c.start("t3", *(f"--arg={a}" for a in FULL))
-        c.wait_node("t3", "active")
+        c.restart("t3", *(f"--arg={a}" for a in FULL))
         for _ in range(5):
             equal(wait_200(c, bucket, name).body, body, f"bytes of {name}")
-        c.stop("t3")
-        c.start("t3")
-        c.wait_node("t3", "active")
+        c.restart("t3")
         wait_whole(c)
         wait_for(lambda p=path, b=body: os.path.exists(p) and open(p, "rb").read() == b,
                  f"a good copy of {name}", 60)
@@ -360,9 +344,7 @@ def test_a_target_joins_full(c):
 
 def get_room(c, new, *args):
     """What it was added with it is started with, but for these."""
-    c.stop(new)
-    c.start(new, *(f"--arg={a}" for a in args))
-    c.wait_node(new, "active")
+    c.restart(new, *(f"--arg={a}" for a in args))
     wait_for(lambda: settled(c) and not lagging(c), "the end of the moves", 300)
     check_read(c, c.wanted)
 

@@ -109,9 +109,7 @@ def test_a_target_and_the_primary_die_in_the_middle(c):
     """t2 is killed when it removes its third, and is away while names are deleted and written."""
     create(c, "killed", 3)
     fill(c, "killed", NAMES)
-    c.stop("t2")
-    c.start("t2", "--arg=--faults=trim_copies.remove=kill@3")
-    c.wait_node("t2", "active")
+    c.restart("t2", "--arg=--faults=trim_copies.remove=kill@3")
     wait_repaired(c)
     load = Load(c, "killed", clients=3)
     load.run_for(SECONDS)
@@ -153,9 +151,7 @@ def test_raised_again_before_the_others_are_removed(c):
     again."""
     create(c, "again", 3)
     fill(c, "again", NAMES)
-    c.stop("t3")
-    c.start("t3", "--arg=--faults=trim_copies.remove=EIO")
-    c.wait_node("t3", "active")
+    c.restart("t3", "--arg=--faults=trim_copies.remove=EIO")
     wait_repaired(c)
     known = {j["id"] for j in mirrors(c)}
     set_copies(c, "again", 1)
@@ -179,9 +175,7 @@ def test_raised_again_before_the_others_are_removed(c):
         check(found[body] >= 3, f"{found[body]} copies of {name}")
     for name in NAMES[:10]:
         get(c, "again", name).expect(404)
-    c.stop("t3")
-    c.start("t3")
-    c.wait_node("t3", "active")
+    c.restart("t3")
     wait_lowered(c, "again")
     all_are(c, "again", bodies, 3)
     equal(sorted(c.names("again")), sorted(bodies), "names")

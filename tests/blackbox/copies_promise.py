@@ -10,7 +10,7 @@ says which scene finds it."""
 import os
 
 from lib import check, equal, main, wait_for
-from scenes import GLANCE_SECONDS, Scene, make, setting
+from scenes import GLANCE_SECONDS, Scene, make
 
 PROXIES = ["p1"]
 
@@ -344,7 +344,7 @@ def test_a_commit_whose_answer_was_lost_is_not_written_again(c):
     """t1 finds t2's stage gone, by its own commit, and the map is another one by then, by which the
     bytes could be sent on: nothing is written under a second version."""
     s = Scene(c, "once", copies=2)
-    setting(c, "rebalance_delay", "300ms")
+    c.setting("rebalance_delay", "300ms")
     s.arm(t2="copies.committed=delay:1500@2+")
     s.put("one")
     two = s.write_and_reset(lambda: s.try_put("two", node="t1"))

@@ -9,7 +9,7 @@ remove."""
 import os
 import random
 
-from copies import create, get, put, setting, settled, wait_repaired
+from copies import create, get, put, settled, wait_repaired
 from copies_damage import ATTRIBUTE, named
 from copies_lower import LOWERED, mirrors, on_disks, set_copies, wait_lowered, why
 from lib import check, contents, equal, in_parallel, main, wait_for
@@ -27,9 +27,7 @@ def fill(c, bucket):
 
 
 def again(c, target, faults=""):
-    c.stop(target)
-    c.start(target, *([f"--arg=--faults={faults}"] if faults else []))
-    c.wait_node(target, "active")
+    c.restart(target, *([f"--arg=--faults={faults}"] if faults else []))
     wait_repaired(c)
 
 
@@ -102,8 +100,8 @@ def test_one_that_joins_leaves_them_to_the_job(c):
     wait_failed(c, "were not removed")
     strays = strays_at(c, "t2", "more")
     check(strays, "none lies there")
-    setting(c, "rebalance_delay", "0s")
-    setting(c, "rebalance_keep", "2s")
+    c.setting("rebalance_delay", "0s")
+    c.setting("rebalance_keep", "2s")
     c.add_target()
     wait_for(lambda: not settled(c), "moves")
     wait_for(lambda: settled(c), "the end of the moves", 300)

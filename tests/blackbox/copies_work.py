@@ -5,7 +5,7 @@ names, jobs that delete and copy, buckets with another name; over the end of an 
 import json
 import os
 
-from copies import create, get, holders, patient, put, setting, wait_repaired
+from copies import create, get, holders, patient, put, wait_repaired
 from lib import Failed, check, equal, in_parallel, main, wait_for
 from object_jobs import ended, run, start
 
@@ -97,12 +97,12 @@ def test_a_job_goes_on_when_an_owner_has_died_and_is_back(c):
     for name in NAMES[:10]:
         patient(c, "DELETE", "more", name)
     put(c, "more", "late", b"late" * 99)
-    setting(c, "repair", "false")
+    c.setting("repair", "false")
     c.start("t2")
     c.wait_node("t2", "active")
     job_id = start(c, "more", "copy", {"to": "copied"})
     wait_for(lambda: "repair" in json.dumps(c.get_json(f"/v1/jobs/{job_id}")), "t2 waits")
-    setting(c, "repair", "true")
+    c.setting("repair", "true")
     job = ended(c, job_id)
     equal(job["state"], "finished", f"the copy: {job['errors']}")
     equal(c.names("copied"), ["late"] + NAMES[10:], "what was copied")
@@ -114,13 +114,13 @@ def test_what_was_deleted_is_remembered_while_somebody_was_away(c):
     c.wait_node("t3", "unreachable")
     for name in NAMES[:6]:
         patient(c, "DELETE", "gone", name)
-    setting(c, "repair", "false")
+    c.setting("repair", "false")
     c.start("t3")
     c.wait_node("t3", "active")
     job = ended(c, c.call("POST", "/v1/jobs", {"action": "start", "name": "cleanup"}
                           ).expect(202).json()["id"])
     equal(job["state"], "finished", "the cleanup")
-    setting(c, "repair", "true")
+    c.setting("repair", "true")
     wait_repaired(c)
     equal(c.names("gone"), [], "names")
     for name in NAMES[:6]:

@@ -180,9 +180,7 @@ def test_nothing_acknowledged_is_lost(c):
 def killed_by(c, faults, number):
     """Everybody has ended before the target comes back, and so nothing is written over."""
     names = known(c)
-    c.stop("t1")
-    c.start("t1", f"--arg=--faults={faults}")
-    c.wait_node("t1", "active")
+    c.restart("t1", f"--arg=--faults={faults}")
     clients = Round(c, names, number)
     clients.run_until(1)
     wait_for(lambda: c.state("t1") == "dead", f"the kill by {faults}")

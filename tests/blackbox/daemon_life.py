@@ -2,9 +2,11 @@
 """A daemon as a process: what it says and makes before it serves, whom its files may be read by,
 what signals do."""
 
+import contextlib
 import json
 import os
 import re
+import socket
 import stat
 import subprocess
 import sys
@@ -313,6 +315,11 @@ def test_a_hangup_opens_the_log_anew_and_reads_the_file(c):
     signal(c, "t1", "HUP")
     wait_for(lambda: "configuration not taken" in open(log, encoding="utf-8").read(),
              "a broken file is told of")
+    write(copy_parallel=9, log_level="info", archive_formats="arj")
+    signal(c, "t1", "HUP")
+    wait_for(lambda: "--archive-formats" in open(log, encoding="utf-8").read(),
+             "a value that the start would refuse is told of")
+    equal(value("log_level"), "debug", "nothing of it is taken")
     write(copy_parallel=9, log_level="info", workers=7)
     signal(c, "t1", "HUP")
     wait_for(lambda: value("log_level") == "info", "the next one is taken")
@@ -356,6 +363,83 @@ def test_the_key_is_changed_without_a_restart(c):
     with open(c.key_file, "w", encoding="ascii") as f:
         f.write(new + "\n")
     c.put("k", "last", b"x").expect(200)
+
+
+class Manager:
+    """What systemd is for a service of Type=notify: a socket for messages."""
+
+    def __init__(self, name):
+        self.name = name
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind("\0" + name[1:] if name[0] == "@" else name)
+        self.socket.settimeout(60)
+
+    def until(self, line):
+        """The messages up to the first with that line, each as its lines."""
+        heard = []
+        while not heard or line not in heard[-1]:
+            heard.append(self.socket.recv(4096).decode().splitlines())
+        return heard
+
+    def forget(self):
+        """What has come, and was not read."""
+        self.socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while self.socket.recv(4096):
+                pass
+        self.socket.settimeout(60)
+
+    def start(self, c, node):
+        started = subprocess.run([sys.executable, CLUSTER, "start", node, "--dir", c.dir],
+                                 env={**os.environ, "DFC_BUILD": BUILD, "NOTIFY_SOCKET": self.name},
+                                 capture_output=True, text=True, check=False)
+        equal(started.returncode, 0, started.stderr)
+
+
+def reload_often(c, node):
+    """More messages than a manager's queue takes."""
+    for _ in range(8):
+        before = len(c.log(node))
+        signal(c, node, "HUP")
+        says(c, node, "reloading", before)
+
+
+def test_the_service_manager_hears_of_a_target(c):
+    """And is no hindrance when it does not read."""
+    c.stop("t1")
+    manager = Manager(os.path.join(c.dir, "notify"))
+    manager.start(c, "t1")
+    heard = manager.until("READY=1")
+    check(os.path.exists(os.path.join(c.node_dir("t1"), "ready.json")), "t1 is ready")
+    equal(heard[0], ["STATUS=opening the mountpaths", "EXTEND_TIMEOUT_USEC=900000000"], "at first")
+    equal(heard[-1], ["READY=1", "STATUS=serving"], "then")
+    signal(c, "t1", "HUP")
+    reload = manager.until("READY=1")
+    equal([m[0] for m in reload], ["RELOADING=1", "READY=1"], "at SIGHUP")
+    check(re.fullmatch(r"MONOTONIC_USEC=\d+", reload[0][1]), f"at SIGHUP: {reload}")
+    reload_often(c, "t1")
+    manager.forget()
+    done = c.dfcctl("config", "set", "--node", "t1", "stop_drain", "1h")
+    equal(done.returncode, 0, done.stderr)
+    c.stop("t1")
+    said, extension = manager.until("STOPPING=1")[-1]
+    equal(said, "STOPPING=1", "at its end")
+    seconds = int(extension.removeprefix("EXTEND_TIMEOUT_USEC=")) // 1_000_000
+    check(3720 <= seconds <= 4500, f"at its end: {extension}")  # stop_drain, 2 minutes, lingering
+    manager.socket.close()
+    c.start("t1")
+
+
+def test_a_service_manager_that_is_gone_holds_nobody_up(c):
+    c.stop("p2")
+    manager = Manager(f"@{c.dir}/notify")
+    manager.start(c, "p2")
+    equal(manager.until("READY=1")[-1], ["READY=1", "STATUS=serving"], "p2")
+    manager.socket.close()
+    reload_often(c, "p2")
+    equal(c.log("p2").count("the service manager cannot be reached"), 1, "complaints")
+    c.stop("p2")
+    c.start("p2")
 
 
 def test_low_limits_are_warned_of(c):

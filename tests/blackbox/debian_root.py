@@ -2,7 +2,10 @@
 """The packages of Debian build, install in a bare root, run a cluster there, and go again.
 
 The root is made by debootstrap, from where this machine's apt has its packages.  DFC_PACKAGES names a
-directory with packages that are built already."""
+directory with packages that are built already.
+
+DFC_RELEASE=trixie names another release than this machine's: then the source builds there and passes
+its unit suite, and that is all."""
 
 import atexit
 import glob
@@ -12,11 +15,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 
+import image
 import namespaces
-from image import RELEASE, apt_sources, run
+from image import apt_sources, run
 from lib import Failed, Ports, check, copy_source, end_on_signals, equal, run_one, skip, wait_for
 
+RELEASE = os.environ.get("DFC_RELEASE", image.RELEASE)
+ABROAD = RELEASE != image.RELEASE
 PACKAGES = ("dfc-server", "dfc-client", "libdfc", "libdfc-dev", "python3-dfc")
 PROGRAM = """#include <dfc.h>
 #include <stdio.h>
@@ -95,6 +103,43 @@ class Lab:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
+def sources():
+    """The lines of a root's sources, and the mirror."""
+    lines, mirror = apt_sources()
+    if not ABROAD:
+        return lines, mirror
+    mirror = mirror.rstrip("/")
+    try:
+        urllib.request.urlopen(f"{mirror}/dists/{RELEASE}/Release", timeout=60).close()
+    except (OSError, urllib.error.HTTPError) as error:
+        skip(f"{mirror} has no {RELEASE}: {error}")
+    return [f"deb {mirror} {RELEASE} main\n"], mirror
+
+
+def test_a_bare_root_is_made(lab):
+    lines, mirror = sources()
+    run("debootstrap", "--variant=minbase", RELEASE, lab.root, mirror)
+    with open(lab.path("etc/apt/sources.list"), "w", encoding="ascii") as f:
+        f.writelines(lines)
+    for name in os.listdir("/etc/apt/apt.conf.d"):  # a proxy, and what a mirror of the past needs
+        if not name.startswith("docker"):
+            shutil.copy(os.path.join("/etc/apt/apt.conf.d", name), lab.path("etc/apt/apt.conf.d"))
+    shutil.copy("/etc/resolv.conf", lab.path("etc/resolv.conf"))
+    run("mount", "-t", "proc", "none", lab.path("proc"))
+    run("mount", "--rbind", "/dev", lab.path("dev"))
+    lab.inside("apt-get", "update", "-q")
+
+
+def test_the_source_passes_its_unit_suite(lab):
+    """Elsewhere than on this machine, where ./test.sh does that."""
+    copy_source(lab.path("source"))
+    lab.install("libcmocka-dev")
+    for script in ("require_packages $build_packages", "meson setup build -Dtests=enabled",
+                   "ninja -C build",
+                   "meson test -C build --no-rebuild --print-errorlogs --suite unit"):
+        lab.inside("bash", "-ec", f"cd /source && . deploy/local/packages.sh && {script}")
+
+
 def test_the_packages_build(lab):
     if "DFC_PACKAGES" in os.environ:
         for name in glob.glob(os.environ["DFC_PACKAGES"] + "/*.deb"):
@@ -115,19 +160,8 @@ def build(lab):
 
 
 def test_they_install_in_a_bare_root(lab):
-    lines, mirror = apt_sources()
-    run("debootstrap", "--variant=minbase", RELEASE, lab.root, mirror)
-    with open(lab.path("etc/apt/sources.list"), "w", encoding="ascii") as f:
-        f.writelines(lines)
-    for name in os.listdir("/etc/apt/apt.conf.d"):  # a proxy, and what a mirror of the past needs
-        if not name.startswith("docker"):
-            shutil.copy(os.path.join("/etc/apt/apt.conf.d", name), lab.path("etc/apt/apt.conf.d"))
-    shutil.copy("/etc/resolv.conf", lab.path("etc/resolv.conf"))
-    run("mount", "-t", "proc", "none", lab.path("proc"))
-    run("mount", "--rbind", "/dev", lab.path("dev"))
     for name in glob.glob(lab.dir + "/*.deb"):
         shutil.copy(name, lab.path("root"))
-    lab.inside("apt-get", "update", "-q")
     lab.install(*(f"/root/{os.path.basename(name)}" for name in glob.glob(lab.path("root/*.deb"))))
     check("nologin" in lab.inside("getent", "passwd", "dfc"), "the user of the daemons")
     check(os.path.isdir(lab.path("etc/dfc")), "/etc/dfc")
@@ -203,6 +237,11 @@ def test_they_go_again(lab):
           "objects and documents stay")
 
 
+HERE = (test_a_bare_root_is_made, test_the_packages_build, test_they_install_in_a_bare_root,
+        test_a_cluster_runs, test_a_program_links_with_the_library, test_they_go_again)
+ELSEWHERE = (test_a_bare_root_is_made, test_the_source_passes_its_unit_suite)
+
+
 def main():
     if os.geteuid() != 0:
         skip("needs root, for a root of its own")
@@ -213,10 +252,10 @@ def main():
     namespaces.enter("--pid", "--fork", "--kill-child", "--mount-proc")
     end_on_signals()
     lab = Lab()
-    tests = [(n, f) for n, f in globals().items() if n.startswith("test_")]
+    tests = ELSEWHERE if ABROAD else HERE
     done = 0
-    for name, function in tests:  # each needs what the one before has made
-        if not run_one(name, function, lab):
+    for function in tests:  # each needs what the one before has made
+        if not run_one(function.__name__, function, lab):
             break
         done += 1
     print(f"{done} passed, {len(tests) - done} failed or not run")

@@ -1,138 +1,32 @@
 #!/usr/bin/env python3
 """The clusters of deploy/container and deploy/kubernetes: locked from the first start, open to root's
-key, and the same when their containers are made anew.
+key, and the same when their containers are made anew.  Of the second: a rolling update with new
+addresses, a lost machine, a pod that mounts.
 
 Neither Docker nor Kubernetes is there: a container is a process with the environment, the user and
 the mounts that the files give it, in a root of its own.  Volumes and secrets are directories that
 outlive it.  image.py runs the first cluster in Docker."""
 
-import atexit
-import contextlib
+import functools
 import json
 import os
 import re
 import secrets
 import shlex
-import shutil
-import subprocess
 import sys
 import tempfile
 
 import namespaces
-from lib import BUILD, ROOT, Http, check, end_on_signals, equal, run_one, skip, wait_for
+from containers import Container, Lab, directory
+from lib import BUILD, ROOT, check, end_on_signals, equal, run_one, skip, wait_for
+from pods import Kubernetes, Load
 
 try:
     import yaml
 except ImportError:
     skip("there is no Python package yaml")
 
-USER = 10001
-PROGRAMS = ("dfc-proxyd", "dfc-targetd", "dfcctl")
-SCRIPTS = ("dfc-healthy", "dfc-make-keys")
-SHARED = ("usr", "etc/passwd", "etc/group", "etc/ld.so.cache", "dev", "proc")
-LINKS = ("bin", "lib", "lib64")
 COMPOSE = os.path.join(ROOT, "deploy", "container", "compose.yaml")
-KUBERNETES = os.path.join(ROOT, "deploy", "kubernetes")
-
-
-def directory(*parts, mode=0o700, owner=USER):
-    path = os.path.join(*parts)
-    os.makedirs(path, exist_ok=True)
-    os.chown(path, owner, owner)
-    os.chmod(path, mode)
-    return path
-
-
-class Container:
-    """`mounts`: path in it → directory outside.  `enter`: words before its command (nsenter)."""
-
-    def __init__(self, lab, name, environment, mounts, hosts, enter=()):
-        self.lab, self.name, self.environment, self.enter = lab, name, environment, enter
-        self.root = tempfile.mkdtemp(prefix=name + "-", dir=lab.dir)
-        os.chmod(self.root, 0o755)
-        self.process = None
-        for name_of_link in LINKS:
-            os.symlink("usr/" + name_of_link, os.path.join(self.root, name_of_link))
-        for shared in SHARED:
-            self.mount("/" + shared, "/" + shared)
-        self.mount(lab.programs, "/usr/local/bin")
-        directory(self.root, "tmp")
-        with open(os.path.join(self.root, "etc/hosts"), "w", encoding="ascii") as f:
-            f.write(hosts)
-        for at, source in mounts.items():
-            self.mount(source, at)
-
-    def mount(self, source, at):
-        to = self.root + at
-        os.makedirs(to if os.path.isdir(source) else os.path.dirname(to), exist_ok=True)
-        if not os.path.isdir(source):
-            with open(to, "wb"):
-                pass
-        namespaces.run("mount", "--rbind", source, to)
-
-    def argv(self, command):
-        return [*self.enter, "chroot", f"--userspec={USER}:{USER}", "--groups=", self.root, "env",
-                "-i", "PATH=/usr/local/bin:/usr/bin", "HOME=/var/lib/dfc",
-                *(f"{k}={v}" for k, v in self.environment.items()), *command]
-
-    def start(self, command):
-        with open(os.path.join(self.lab.dir, self.name + ".log"), "ab") as log:
-            self.process = subprocess.Popen(self.argv(command), stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log)
-
-    def execute(self, *command, ok=True, **options):
-        """A further command in it, as `docker exec` does."""
-        done = subprocess.run(self.argv(command), capture_output=True, text=True, check=False,
-                              timeout=120, **options)
-        if ok:
-            equal(done.returncode, 0, f"{self.name}: {command}: {done.stdout}{done.stderr}")
-        return done
-
-    def is_healthy(self):
-        check(self.process.poll() is None, f"{self.name} ended: {self.lab.log(self.name)}")
-        return self.execute("dfc-healthy", ok=False).returncode == 0
-
-    def end(self):
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait(60)
-        self.process = None
-
-
-class Lab:
-    """What both kinds of cluster have."""
-
-    def __init__(self):
-        self.dir = tempfile.mkdtemp(prefix="dfc-deployed-")
-        os.chmod(self.dir, 0o755)
-        atexit.register(self.remove)
-        self.programs = directory(self.dir, "programs", mode=0o755)
-        for name in PROGRAMS:
-            shutil.copy(os.path.join(BUILD, name), self.programs)
-        for name in SCRIPTS:
-            shutil.copy(os.path.join(ROOT, "deploy/container", name), self.programs)
-        self.http = Http()
-        self.containers = {}
-
-    def log(self, name):
-        with open(os.path.join(self.dir, name + ".log"), encoding="utf-8", errors="replace") as f:
-            return f.read()[-3000:]
-
-    def wait_healthy(self):
-        wait_for(lambda: all(c.is_healthy() for c in self.containers.values()), "healthy containers")
-
-    def end(self):
-        for container in reversed(self.containers.values()):
-            container.end()
-        self.containers = {}
-
-    def remove(self):
-        self.end()
-        with contextlib.suppress(OSError), open("/proc/mounts", encoding="utf-8") as f:
-            for line in reversed(f.read().splitlines()):
-                if line.split()[1].startswith(self.dir):
-                    subprocess.run(["umount", "--lazy", line.split()[1]], check=False)
-        shutil.rmtree(self.dir, ignore_errors=True)
 
 
 # --- Compose -------------------------------------------------------------------------------------
@@ -227,89 +121,107 @@ def test_compose():
 
 # --- Kubernetes ----------------------------------------------------------------------------------
 
-class Kubernetes(Lab):
-    """Pods are hosts of a network of their own."""
-
-    PODS = ("dfc-proxy-0", "dfc-target-0", "dfc-target-1", "dfc-target-2")
-
-    def __init__(self):
-        super().__init__()
-        self.network = namespaces.Hosts(len(self.PODS))
-        self.sets = {}
-        for name in ("proxy", "target"):
-            with open(os.path.join(KUBERNETES, name + ".yaml"), encoding="utf-8") as f:
-                for document in yaml.safe_load_all(f):
-                    if document["kind"] == "StatefulSet":
-                        self.sets[document["metadata"]["name"]] = document["spec"]
-        self.hosts = "".join(f"{self.address(pod)} {pod}.{pod[:-2]}\n" for pod in self.PODS)
-
-    def address(self, pod):
-        return self.network.address(self.network.names[self.PODS.index(pod)])
-
-    def make_secret(self, name, text):
-        """Root's, and of the group of the pods (fsGroup)."""
-        path = os.path.join(directory(self.dir, "secrets", name, mode=0o755), "key")
-        with open(path, "w", encoding="ascii") as f:
-            f.write(text)
-        os.chown(path, 0, USER)
-
-    def source(self, pod, template, name):
-        """Of a mount: a secret, a volume that is kept, or one that ends with the pod."""
-        volume = next((v for v in template["spec"]["volumes"] if v["name"] == name), None)
-        if volume is None:
-            return directory(self.dir, "claims", pod, name)
-        if "secret" in volume:
-            path = os.path.join(self.dir, "secrets", volume["secret"]["secretName"])
-            os.chmod(os.path.join(path, "key"), volume["secret"]["defaultMode"])
-            return path
-        return directory(tempfile.mkdtemp(dir=self.dir))
-
-    @staticmethod
-    def environment(pod, container):
-        values = {"POD_NAME": pod, "POD_NAMESPACE": "dfc"}
-        for one in container["env"]:
-            if "value" in one:
-                values[one["name"]] = re.sub(r"\$\((\w+)\)", lambda m: values[m.group(1)],
-                                             one["value"])
-        return {"DFC_DIR": "/var/lib/dfc", **values}  # the image's
-
-    def start_pod(self, pod):
-        template = self.sets[pod[:-2]]["template"]
-        container = template["spec"]["containers"][0]
-        mounts = {m["mountPath"]: self.source(pod, template, m["name"])
-                  for m in container["volumeMounts"]}
-        host = self.network.names[self.PODS.index(pod)]
-        self.containers[pod] = Container(self, pod, self.environment(pod, container), mounts,
-                                         "127.0.0.1 localhost\n" + self.hosts,
-                                         self.network.inside(host))
-        self.containers[pod].start(container["command"])
-
-    def up(self):
-        for pod in self.PODS:
-            self.start_pod(pod)
-        self.wait_healthy()
+def locked_kubernetes():
+    """A cluster of pods, with root's keys in its secret."""
+    lab = Kubernetes()
+    keys = secrets.token_hex(10).upper() + "\n" + secrets.token_hex(20) + "\n"
+    lab.secrets = {"dfc-cluster-key": secrets.token_hex(32), "dfc-root-key": keys}
+    lab.up()
+    return lab, f"printf '%s' '{keys}' | dfcctl login --stdin"
 
 
 def test_kubernetes():
-    lab = Kubernetes()
-    keys = secrets.token_hex(10).upper() + "\n" + secrets.token_hex(20) + "\n"
-    lab.make_secret("dfc-cluster-key", secrets.token_hex(32))
-    lab.make_secret("dfc-root-key", keys)
-    lab.up()
+    lab, login = locked_kubernetes()
     proxy = f"http://{lab.address('dfc-proxy-0')}:8080"
     target = f"http://{lab.address('dfc-target-0')}:8081"
     refuse_all(lab, proxy, target)
-    serve_root(lab.containers["dfc-proxy-0"],
-               f"printf '%s' '{keys}' | dfcctl login --stdin")
+    serve_root(lab.containers["dfc-proxy-0"], login)
+    lab.containers["dfc-proxy-0"].execute("dfcctl", "config", "set", "repair_delay", "0")
     lab.end()
     lab.up()
     read_again(lab.containers["dfc-proxy-0"])
     refuse_all(lab, proxy, target)
     lab.containers["dfc-proxy-0"].execute("dfcctl", "--control", "http://127.0.0.1:9080", "cluster",
                                           "status")
-    check(not os.path.exists(os.path.join(lab.dir, "claims/dfc-proxy-0/documents/root.json")),
+    check(not os.path.exists(os.path.join(lab.dir, "volumes/dfc-proxy-0/documents/root.json")),
           "root's key was not that of the secret")
+    a_pod_mounts(lab)
+    pods_roll(lab)
+    a_machine_is_lost(lab)
     lab.remove()
+
+
+def make_user(lab, secret, *grants):
+    """As deploy/kubernetes/README.md has it."""
+    dfcctl = functools.partial(lab.containers["dfc-proxy-0"].execute, "dfcctl", "user")
+    dfcctl("create", secret)
+    for grant in grants:
+        dfcctl("grant", secret, grant)
+    key = json.loads(dfcctl("key", "add", secret, "-o", "json").stdout)
+    lab.secrets[secret] = {"DFC_ACCESS_KEY": key["access_key"],
+                           "DFC_SECRET_KEY": key["secret_key"]}
+
+
+def a_pod_mounts(lab):
+    """A member of the cache group, and a pod whose sidecar mounts for another container."""
+    cached, pod = lab.OTHERS
+    if not (os.path.exists("/dev/fuse") and os.path.exists(os.path.join(BUILD, "dfc-mount"))):
+        print("        no pod mounts: there is no FUSE")
+        return
+    make_user(lab, "dfc-cache-user", "operate", "list,read:*")
+    make_user(lab, "dfc-train-user", "list,read:train")
+    lab.secrets["dfc-group-key"] = secrets.token_hex(32)
+    proxy = lab.containers["dfc-proxy-0"]
+    proxy.execute("dfcctl", "bucket", "create", "train", "--copies", "2")
+    proxy.execute("dfcctl", "put", "-", "train/cat", input="cat")
+    lab.start_pod(cached)
+    lab.wait_ready(cached)
+    shared = directory(lab.dir, "mnt", mode=0o755)
+    namespaces.run("mount", "--bind", shared, shared)
+    namespaces.run("mount", "--make-shared", shared)
+    sidecar = lab.spec(pod)["initContainers"][0]
+    lab.containers[pod] = lab.container(pod, sidecar, {"mnt": shared}, user=0)
+    lab.containers[pod].start(sidecar["command"])
+    probe = sidecar["startupProbe"]["exec"]["command"]
+    wait_for(lambda: lab.containers[pod].execute(*probe, ok=False).returncode == 0, "the mount")
+    program = lab.container(pod, lab.only(pod), {"mnt": shared})
+    check("cat" in program.execute(*lab.only(pod)["command"]).stdout, "no file is listed")
+    equal(program.execute("cat", "/mnt/train/cat").stdout, "cat", "the file")
+    for name in (pod, cached):
+        lab.containers.pop(name).end()
+    check(not os.path.exists(os.path.join(shared, "train/cat")), "the mount outlives its pod")
+
+
+def pods_roll(lab):
+    """A rolling update, in which each target gets a new address: no read fails, and no write."""
+    with Load(lab.containers["dfc-proxy-0"]) as load:
+        for pod in reversed(lab.TARGETS):
+            lab.wait_ready(pod)
+            before = load.done
+            lab.roll(pod)
+            wait_for(lambda n=before: load.failed or load.done > n + 1, "more writes")
+    equal(load.failed, None, f"the load, after {load.done} writes")
+
+
+def a_machine_is_lost(lab):
+    """The pod comes back elsewhere with its volume.  Until it has what it missed, preStop holds
+    another pod, which serves on."""
+    lost, other = lab.TARGETS[:2]
+    proxy = lab.containers["dfc-proxy-0"]
+    lab.lose_machine(lost)
+    with Load(proxy) as load:
+        wait_for(lambda: load.failed or load.done > 1, "writes without the machine")
+        hook, before = lab.pre_stop(other), load.done
+        wait_for(lambda: load.failed or load.done > before + 2, "writes beside preStop")
+        check(hook.poll() is None, "preStop did not wait for the other target")
+        lab.move(lost, lab.spare())
+        lab.start_pod(lost)
+        said = hook.communicate(timeout=120)[0]
+        equal(hook.returncode, 0, f"preStop: {said}")
+        wait_for(lambda: lab.is_ready(lost), "the pod that came back is ready")
+        check(lab.containers[other].process.poll() is None, f"{other} does not serve any more")
+        lab.containers[other].end()
+    equal(load.failed, None, f"the load, after {load.done} writes")
 
 
 def main():

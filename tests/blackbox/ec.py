@@ -24,12 +24,8 @@ PASSING = (409, 429, 500, 502, 503, 504)
 SIZES = (MIN_SIZE + 1, 65536 * DATA, 65536 * DATA + 1, 300001, 1500000, 5000003)
 
 
-def setting(c, name, value):
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": name, "value": value}).expect(200)
-
-
 def create(c, bucket, **ec):
-    setting(c, "repair_delay", "0s")
+    c.setting("repair_delay", "0s")
     props = {"ec": {"data": DATA, "parity": PARITY, "min_size": MIN_SIZE, **ec}}
     c.call("POST", f"/v1/buckets/{bucket}", {"action": "create", "value": props}).expect(201)
 

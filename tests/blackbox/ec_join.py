@@ -11,7 +11,7 @@ import os
 import random
 import re
 
-from ec import SLICES, check_all, check_object, create, put, repair, setting, smap, wait_repaired
+from ec import SLICES, check_all, check_object, create, put, repair, smap, wait_repaired
 from lib import check, contents, equal, main, wait_for
 from rebalance import Loop
 
@@ -89,8 +89,8 @@ def some_of(targets):
 
 
 def test_slices_move_to_a_target_that_joins(c):
-    setting(c, "rebalance_delay", "100ms")
-    setting(c, "rebalance_keep", "2s")
+    c.setting("rebalance_delay", "100ms")
+    c.setting("rebalance_keep", "2s")
     create(c, "b")
     create(c, "written")
     bodies, written, old = fill(c, "b"), {}, c.targets()
@@ -125,7 +125,7 @@ def test_a_target_is_killed_while_they_move(c):
     create(c, "killed")
     bodies, old = fill(c, "killed"), c.targets()
     before = slices_of(c, "killed")
-    setting(c, "rebalance_rate", "10KiB")
+    c.setting("rebalance_rate", "10KiB")
     joined = c.add_target()
     victim = random.choice([joined, *old])
 
@@ -137,7 +137,7 @@ def test_a_target_is_killed_while_they_move(c):
     check_all(c, "killed", bodies, ranges=1)
     c.start(victim)
     c.wait_node(victim, "active")
-    setting(c, "rebalance_rate", "0")
+    c.setting("rebalance_rate", "0")
     wait_settled(c, joined)
     # The victim's slice may have been made anew at the one that joins, whose rank is higher: then
     # that replica stays, and the victim, a place without a slice, takes the one that has no place.

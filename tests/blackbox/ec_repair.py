@@ -14,7 +14,7 @@ import re
 
 from copies_damage import wait_lost
 from ec import (DATA, PARITY, SIZES, SLICES, check_all, check_object, create, fill, put, repair,
-                setting, slices_of_bucket, wait_repaired)
+                slices_of_bucket, wait_repaired)
 from lib import check, contents, equal, main, size_of, wait_for
 
 ATTRIBUTE = "user.dfc"
@@ -145,8 +145,8 @@ def wait_told(c, node):
 
 def test_a_put_does_not_leave_a_slice_on_a_target_that_leaves(c):
     """It is told to between the first byte and the last; the owners stay as they are."""
-    setting(c, "rebalance_delay", "100ms")
-    setting(c, "rebalance_keep", "2s")
+    c.setting("rebalance_delay", "100ms")
+    c.setting("rebalance_keep", "2s")
     body = one_object(c, "late")
     number = c.get_json("/v1/buckets/late")["id"]
     owners = {t for t in c.targets() for p in c.object_files(t) if f"/obj/{number}/" in p}
@@ -182,12 +182,12 @@ def tag_of(c, owners, number):
 
 
 def decommission(c, node):
-    done = c.dfcctl("node", "decommission", node)
+    done = c.dfcctl("node", "decommission", node, "--yes")
     equal(done.returncode, 0, f"the decommission: {done.stderr}")
 
 
 def test_a_target_goes_when_its_slices_are_elsewhere(c):
-    setting(c, "rebalance_delay", "100ms")
+    c.setting("rebalance_delay", "100ms")
     create(c, "left")
     bodies = fill(c, "left", SIZES[:4])
     wait_repaired(c)

@@ -7,7 +7,7 @@ import os
 import socket
 import xml.etree.ElementTree as ElementTree
 
-from copies import patient, setting, settled, wait_repaired
+from copies import patient, settled, wait_repaired
 from lib import SANITIZED, WAIT_SECONDS, Cluster, check, equal, main, wait_for
 from put_cut import temporary_files
 from s3_lib import NAMESPACE, S3, refused
@@ -69,9 +69,9 @@ def copy_job(c, source, to):
 
 
 def test_buckets(c):
-    setting(c, "repair_delay", "0s")
-    setting(c, "rebalance_delay", "0s")
-    setting(c, "rebalance_keep", "2s")
+    c.setting("repair_delay", "0s")
+    c.setting("rebalance_delay", "0s")
+    c.setting("rebalance_keep", "2s")
     c.create("one", etag="md5")
     c.create("fast")
     c.create("two", copies=2, etag="md5")
@@ -219,7 +219,7 @@ def protection(c):
 def test_a_copy_that_repair_makes_has_it(_):
     """The copies of a bucket in use are raised."""
     c = Cluster(targets=2)
-    setting(c, "repair_delay", "0s")
+    c.setting("repair_delay", "0s")
     c.create("b", etag="md5")
     c.put("b", "o", DATA).expect(200)
     c.call("PUT", "/v1/buckets/b", {"action": "setprops", "value": {"copies": 2}}).expect(200)

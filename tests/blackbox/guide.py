@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every command of README and of docs/guide/ is run, and prints what the page says.
 
-    guide.py [PAGE…]        these pages only (quickstart.md), else all but mount.md
+    guide.py [PAGE…]        these pages only (quickstart.md), else all but those of mounts
     guide.py --show PAGE    prints what the commands of a page print
 
 A page's fenced blocks of the language `console` are one session of bash. Its directory looks like a
@@ -40,7 +40,7 @@ from mount_lib import needs_fuse
 NOT_RUN = "not run by the tests"
 PAGES = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs/guide/*.md")))]
 HOME = "/home/me/dfc"
-MOUNTS = "mount.md"  # run alone: it needs FUSE and a mount namespace
+MOUNTS = ("checkpoints.md", "mount.md")  # run alone: they need FUSE and a mount namespace
 PROGRAMS = {"etcd": "etcd-server", "aws": "awscli", "rclone": "rclone", "s3cmd": "s3cmd",
             "bsdtar": "libarchive-tools"}
 FIRST_PORT = 8080
@@ -236,8 +236,8 @@ def main(args):
     show = "--show" in args
     names = [a for a in args if not a.startswith("--")]
     pages = [p for p in PAGES
-             if os.path.basename(p) in names or not names and not p.endswith("/" + MOUNTS)]
-    if MOUNTS in names:
+             if os.path.basename(p) in names or not names and os.path.basename(p) not in MOUNTS]
+    if any(name in MOUNTS for name in names):
         needs_fuse()
     check(pages, f"no page is called {' or '.join(names)}")
     for program, package in PROGRAMS.items():

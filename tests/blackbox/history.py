@@ -28,7 +28,7 @@ import re
 import threading
 import time
 
-from copies import setting, wait_repaired
+from copies import wait_repaired
 from history_clients import CUT, Client, check_versions, value_of_head
 from lib import Failed, check, in_parallel, main, wait_for
 from linear import check as judge, missing, read
@@ -244,7 +244,7 @@ def one_round(c, seed, case):
     what = f"seed {seed}, copies {case}"
     print(f"        {what}: " + "; ".join(map(str, plan)), flush=True)
     round_ = Round(c, seed, CASES[case])
-    setting(c, "repair_delay", "100ms" if round_.calm else "10s")
+    c.setting("repair_delay", "100ms" if round_.calm else "10s")
     if round_.calm:
         wait_repaired(c)
     nemesis = Nemesis(c, plan, [(round_.bucket, key) for key in round_.keys])
@@ -269,7 +269,7 @@ def one_round(c, seed, case):
 
 def test_histories(c):
     c.rounds = []
-    setting(c, "rebalance_delay", "300ms")
+    c.setting("rebalance_delay", "300ms")
     taken = cases(c)
     check(taken, "no case is left")
     unknown = sum(one_round(c, seed, taken[seed % len(taken)]) for seed in seeds())

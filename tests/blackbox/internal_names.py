@@ -80,8 +80,7 @@ def test_jobs(c):
 def test_names_stay_where_a_bucket_is_renamed_and_objects_move(c):
     c.call("POST", "/v1/buckets/b", {"action": "rename", "name": "c"}).expect(204)
     equal((c.names("c"), everything(c, "c")), (PLAIN, ALL), "names of the renamed bucket")
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "rebalance_delay",
-                                  "value": "300ms"}).expect(200)
+    c.setting("rebalance_delay", "300ms")
     c.add_target()
     wait_for(lambda: not c.get_json("/v1/cluster?what=smap").get("earlier"), "the end of the move")
     equal((c.names("c"), everything(c, "c")), (PLAIN, ALL), "names after the move")

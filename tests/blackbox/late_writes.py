@@ -7,7 +7,7 @@ import http.client
 import os
 
 from lib import check, equal, main, wait_for
-from rebalance import setting, wait_settled
+from rebalance import wait_settled
 
 BODY = b"x" * (4 << 20)
 
@@ -25,9 +25,9 @@ def test_prepare(c):
     """`name` belongs to `first`, and to `second` while that is in maintenance."""
     c.create("b")
     c.name, c.first = "n", c.owner("b", "n")
-    setting(c, "rebalance_delay", "100ms")
-    setting(c, "rebalance_keep", "2s")
-    setting(c, "rebalance", "off")
+    c.setting("rebalance_delay", "100ms")
+    c.setting("rebalance_keep", "2s")
+    c.setting("rebalance", "off")
     c.away = lambda: maintenance(c, c.first, "start")
     c.back = lambda: maintenance(c, c.first, "stop")
     c.away()
@@ -45,9 +45,9 @@ def away_and_known(c):
 
 def settle(c):
     """All is moved, and no earlier owners are remembered."""
-    setting(c, "rebalance", "on")
+    c.setting("rebalance", "on")
     wait_settled(c)
-    setting(c, "rebalance", "off")
+    c.setting("rebalance", "off")
 
 
 def move(c, known, version, body):

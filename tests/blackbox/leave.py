@@ -7,7 +7,7 @@ import json
 
 from lib import check, equal, in_parallel, main, wait_for
 from rebalance import (NAMES, Lister, Loop, Reader, Writer, check_object, check_whole, files,
-                       moving, setting, store, wait_settled, COUNT, SECONDS)
+                       moving, store, wait_settled, COUNT, SECONDS)
 
 
 def ctl(c, *args, code=0):
@@ -22,8 +22,8 @@ def state_in_map(c, node):
 
 
 def test_fill(c):
-    setting(c, "rebalance_delay", "300ms")
-    setting(c, "rebalance_keep", "2s")
+    c.setting("rebalance_delay", "300ms")
+    c.setting("rebalance_keep", "2s")
     c.create("b", durability="async")
     c.create("w")
     in_parallel(lambda name: store(c, "b", name), NAMES)
@@ -56,7 +56,7 @@ def test_turned_back_on_the_way(c):
     """What was written while it owned nothing wins over what it still has."""
     writer = Writer(c, "w", 2)
     writer.fill()
-    setting(c, "rebalance", "off")
+    c.setting("rebalance", "off")
     ctl(c, "node", "maintenance", "start", "t1")
     done = ctl(c, "node", "rm", "t1", "--yes", code=1)
     check("moved off" in done.stderr, f"a target that has not moved its objects off: {done.stderr}")
@@ -68,20 +68,20 @@ def test_turned_back_on_the_way(c):
         writer()
     job = json.loads(ctl(c, "-o", "json", "cluster", "rebalance").stdout)
     check(job["id"].startswith("rbl-"), f"{job}")
-    setting(c, "rebalance", "on")
+    c.setting("rebalance", "on")
     wait_settled(c)
     writer.check_all()
     check_whole(c, "b")
 
 
 def test_decommission(c):
-    setting(c, "rebalance_rate", f"{COUNT * 40}")
-    ctl(c, "node", "decommission", "t3")
+    c.setting("rebalance_rate", f"{COUNT * 40}")
+    ctl(c, "node", "decommission", "t3", "--yes")
     wait_for(lambda: moving(c) or state_in_map(c, "t3") is None, "a rebalance that moves", SECONDS)
     with Loop(Reader(c, "b", "t3")):
         c.kill("t3", "-9")
         c.start("t3")
-    setting(c, "rebalance_rate", 0)
+    c.setting("rebalance_rate", 0)
     with Loop(Reader(c, "b")), Loop(Lister(c, "b")):
         wait_for(lambda: state_in_map(c, "t3") is None, "t3 gone", SECONDS)
     equal(files(c, "t3"), 0, "files of t3")
@@ -93,12 +93,13 @@ def test_decommission(c):
 
 
 def test_what_would_be_lost_is_refused(c):
-    setting(c, "rebalance", "off")
+    c.setting("rebalance", "off")
     others = [n for n in ("t2", "t3") if state_in_map(c, n) is not None]
     for node in others:
         c.kill(node, "-9")
         c.wait_node(node, "unreachable")
-        ctl(c, "node", "decommission", node, code=1)
+        done = ctl(c, "node", "decommission", node, "--yes", code=1)
+        check("repeat this with --force" in done.stderr, done.stderr)
         ctl(c, "node", "maintenance", "start", node, code=1)
     done = ctl(c, "node", "maintenance", "start", "t1", code=1)
     check("no other target" in done.stderr, done.stderr)
@@ -107,7 +108,7 @@ def test_what_would_be_lost_is_refused(c):
         equal(state_in_map(c, node), None, node)
     ctl(c, "node", "maintenance", "start", "p1", code=2)
     ctl(c, "node", "maintenance", "end", "t1", code=2)
-    ctl(c, "node", "decommission", "nobody", code=3)
+    ctl(c, "node", "decommission", "nobody", "--yes", code=3)
     for name in NAMES[:50]:  # what t1 has is there, what the others had is not, and can be written
         if c.get("b", name).status == 404:
             store(c, "b", name)

@@ -368,22 +368,16 @@ class Cluster:
         self.run("start", node, *args)
         self.ended_by_test.discard(node)
 
+    def restart(self, node, *args):
+        self.stop(node)
+        self.start(node, *args)
+        self.wait_node(node, "active")
+
     def add_target(self, *args):
         """Another target joins; returns its name."""
         name = self.run("add-target", *args).stdout.strip()
         self.nodes = {n["name"]: n for n in self.status()}
         return name
-
-    def swap_ports(self, one, other):
-        """Each is where the other was, from its next start on."""
-        path = os.path.join(self.dir, "cluster.json")
-        with open(path, encoding="utf-8") as f:
-            document = json.load(f)
-        a, b = (next(n for n in document["nodes"] if n["name"] == name) for name in (one, other))
-        a["port"], b["port"] = b["port"], a["port"]
-        with open(path, "w", encoding="utf-8") as f:
-            json.dump(document, f)
-        self.nodes = {n["name"]: n for n in self.status()}
 
     def node_dir(self, node):
         return os.path.join(self.dir, node)
@@ -437,6 +431,10 @@ class Cluster:
     def create(self, bucket, **props):
         body = {"action": "create", "value": props} if props else {"action": "create"}
         return self.call("POST", f"/v1/buckets/{bucket}", body).expect(201)
+
+    def setting(self, name, value):
+        body = {"action": "setconfig", "name": name, "value": value}
+        self.call("PUT", "/v1/cluster", body).expect(200)
 
     def destroy(self, bucket):
         return self.call("DELETE", f"/v1/buckets/{bucket}").expect(204)

@@ -40,11 +40,6 @@ def set_rules(c, bucket, *rules):
     return reply.expect(200)
 
 
-def setting(c, name, value):
-    c.call("PUT", "/v1/cluster",
-           {"action": "setconfig", "name": name, "value": value}).expect(200)
-
-
 def start(c, bucket=None):
     request = {"action": "start", "name": "expire", "value": {"bucket": bucket} if bucket else {}}
     return c.call("POST", "/v1/jobs", request).expect(202).json()["id"]
@@ -167,9 +162,9 @@ def test_days_of_one_second(c):
     fill(c, "aged", ["a", "b"])
     set_rules(c, "aged", ("", "Enabled", ONE_DAY))
     equal(run(c, "aged")["objects"]["total"], 0, "objects that are no day old")
-    setting(c, "lifecycle_day", "1s")
+    c.setting("lifecycle_day", "1s")
     wait_for(lambda: run(c, "aged") and c.names("aged") == [], "objects to be a day old")
-    setting(c, "lifecycle_day", "1d")
+    c.setting("lifecycle_day", "1d")
 
 
 def ids_of(c, bucket, node="p1"):
@@ -236,17 +231,17 @@ def test_uploads_are_aborted(c):
         return [e.text for e in ElementTree.fromstring(reply.body).iter(NAMESPACE + "Key")]
 
     equal(keys(), ["new/a", "old/a"], "uploads that are no day old")
-    setting(c, "lifecycle_day", "1s")
+    c.setting("lifecycle_day", "1s")
     wait_for(lambda: keys() == ["new/a"], "an upload to be aborted")
-    setting(c, "lifecycle_day", "1d")
+    c.setting("lifecycle_day", "1d")
 
 
 def test_it_begins_by_itself(c):
     fill(c, "auto", ["a", "b"])
     set_rules(c, "auto", ("", "Enabled", PAST))
-    setting(c, "lifecycle_interval", "1s")
+    c.setting("lifecycle_interval", "1s")
     wait_for(lambda: c.names("auto") == [], "a job that nobody has started")
-    setting(c, "lifecycle_interval", "0")
+    c.setting("lifecycle_interval", "0")
     wait_for(lambda: all(j["state"] in ENDED
                          for j in c.get_json("/v1/jobs?kind=expire")["jobs"]), "the last end")
 

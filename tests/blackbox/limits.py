@@ -88,22 +88,18 @@ def refused_list(c):
                  if r.status == 503 and r.json()["code"] == "overloaded"), None)
 
 
-def setting(c, name, value):
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": name, "value": value}).expect(200)
-
-
 def test_jobs_and_buckets(c):
-    setting(c, "jobs_max", 1)
+    c.setting("jobs_max", 1)
     with frozen(c, "t1"):
         job = c.call("POST", "/v1/jobs", {"action": "start", "name": "cleanup"}).expect(202)
         overloaded(c.call("POST", "/v1/jobs", {"action": "start", "name": "cleanup"}), "jobs_max")
     job_id = job.json()["id"]
     wait_for(lambda: c.get_json(f"/v1/jobs/{job_id}")["state"] == "finished", "the job ends")
     c.call("POST", "/v1/jobs", {"action": "start", "name": "cleanup"}).expect(202)
-    setting(c, "buckets_max", 1)
+    c.setting("buckets_max", 1)
     overloaded(c.call("POST", "/v1/buckets/more", CREATE), "buckets_max")
     equal([b["name"] for b in c.get_json("/v1/buckets")["buckets"]], ["b"], "buckets")
-    setting(c, "buckets_max", None)
+    c.setting("buckets_max", None)
     c.create("more")
 
 

@@ -178,6 +178,9 @@ def test_users_by_commands(c):
     for key_of, said in ((("read", "shared/in/a"), "allowed"), (("read", "shared/out"), "denied"),
                          (("see",), "allowed")):
         check(run(c, "auth", "explain", "ann", *key_of).stdout.startswith(said), f"{key_of}")
+    for bucket, warned in (("shared", False), ("shraed", True), ("shr*", False)):
+        said = run(c, "bucket", "grant", bucket, "ann", "list", "--prefix", "in/").stderr
+        equal(f"bucket '{bucket}' does not exist yet" in said, warned, f"{bucket}: {said}")
     run(c, "user", "grant", "ann", "write:shared/in/")
     run(c, "bucket", "revoke", "shared", "ann", "write", "--prefix", "in/")
     run(c, "role", "rm", "viewers", "--yes", status=1)

@@ -8,7 +8,7 @@ import itertools
 import random
 import string
 
-from copies import patient, setting, settled, wait_repaired
+from copies import patient, settled, wait_repaired
 from lib import check, equal, main, wait_for
 from user_meta import PAIRS_MAX, Meta, random_meta, seen
 
@@ -38,9 +38,9 @@ def copy_job(c, bucket, names, prefix):
 
 
 def test_buckets(c):
-    setting(c, "repair_delay", "0s")
-    setting(c, "rebalance_delay", "0s")
-    setting(c, "rebalance_keep", "2s")
+    c.setting("repair_delay", "0s")
+    c.setting("rebalance_delay", "0s")
+    c.setting("rebalance_keep", "2s")
     c.encoded = []  # names of objects with a Content-Encoding
     c.objects = {}  # what is there: {(bucket, name): Meta}
     for bucket, props in BUCKETS.items():
@@ -218,7 +218,7 @@ LESSER = Meta((), "text/x-mine")
 
 def make_differ(c, names):
     """Each owner of three gets its own of one new version, as if another one had sent it."""
-    setting(c, "repair", "false")
+    c.setting("repair", "false")
     given = [FULL, LESS, LESSER]
     for i, name in enumerate(names):
         term, map_version, counter = c.put("three", name, BODY).json()["version"].split(".")
@@ -247,7 +247,7 @@ def test_owners_that_differ_are_evened_out(c):
     for target in c.targets():
         c.start(target)
         c.wait_node(target, "active")
-    setting(c, "repair", "true")
+    c.setting("repair", "true")
     wait_repaired(c)
     check(owners_agree(c, forgotten), "owners differ after a repair")
 

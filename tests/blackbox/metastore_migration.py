@@ -105,7 +105,8 @@ def test_a_place_that_is_taken_or_dead_changes_nothing(c, etcd):
     before = term(c)
     for to in ("etcd://127.0.0.1:1", "nonsense"):
         done = c.dfcctl("cluster", "migrate-metastore", "--to", to, "--yes", "--retries", 0)
-        check(done.returncode != 0, f"{to}: {done}")
+        check(done.returncode != 0 and to in done.stderr, f"{to}: {done}")
+        check("onnect" in done.stderr or to == "nonsense", f"the reason: {done}")
         c.create("after-" + str(len(to)))
     check("--yes" in c.dfcctl("cluster", "migrate-metastore", "--to", etcd.url()).stderr,
           "it asks")

@@ -85,13 +85,13 @@ def directory_of(c, name):
     return path
 
 
-def mount(c, url, *flags, name="one", status=0, env=None, **options):
+def mount(c, url, *flags, name="one", status=0, env=None, noun="fs", **options):
     """The directory; status: the exit code."""
     path = directory_of(c, name)
     to_be_cleaned(path)
-    done = c.dfcctl("fs", "mount", url, path, *flags, env=env, **options)
+    done = c.dfcctl(noun, "mount", url, path, *flags, env=env, **options)
     if done.returncode != status:
-        raise Failed(f"fs mount {url}: {done.returncode}: {done.stderr}")
+        raise Failed(f"{noun} mount {url}: {done.returncode}: {done.stderr}")
     equal(len(mounts(path)), 1 if status == 0 else 0, f"mounts after {done.stderr or 'success'}")
     return path
 

@@ -134,8 +134,12 @@ def steps(rng, root):
         finally:
             os.close(fd)
 
+    sizes = []  # of the file, before the first try of an append: EIO leaves it in doubt
+
     def append(path):
         with open(path, "ab", buffering=0) as f:
+            sizes.append(os.fstat(f.fileno()).st_size)
+            f.truncate(sizes[0])
             f.write(bytes([byte]) * (size % 5000))
 
     def tree():

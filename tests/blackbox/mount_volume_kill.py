@@ -6,6 +6,8 @@ was not stored is an error once; a session that was given up meanwhile is not ta
 import contextlib
 import errno
 import fcntl
+import itertools
+import mmap
 import os
 import random
 import signal
@@ -151,6 +153,83 @@ def test_what_was_not_stored_is_an_error_once(c):
                   {"f": b"aeforz", "log": b"", "other": b"other"}, "what is stored")
 
 
+SPLIT = """
+import errno, mmap, os, sys
+target, source = sys.argv[1:]
+fd = os.open(target, os.O_WRONLY)
+with open(source, "rb") as f:
+    behind = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
+print("ready", flush=True)
+sys.stdin.readline()
+print(os.pwritev(fd, [b"x" * 100, behind], mmap.PAGESIZE - 100))
+try:
+    os.close(fd)
+    print("closed")
+except OSError as e:
+    print(errno.errorcode[e.errno])
+"""
+
+
+def is_stopped(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        return f.read().rpartition(")")[2].split()[0] == "T"
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_for(lambda: is_stopped(pid), "the process to stop")
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_write_of_which_a_part_is_lost(c):
+    """The kernel sends a write(2) in parts.  The process dies between the first and the second; of
+    the second's EIO the kernel tells nothing, for it counts the first.  So the close must tell it.
+    Between the parts the kernel waits for bytes of another mount, whose process is stopped."""
+    for url in urls(c, "split"):
+        with mounted(c, url, MANY, *FRESH) as one, mounted(c, url, name="two") as two:
+            behind = b"y" * mmap.PAGESIZE
+            write(one + "/source", behind)
+            write(one + "/f", b"")
+            with subprocess.Popen([sys.executable, "-c", SPLIT, one + "/f", two + "/source"], text=True,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+                equal(writer.stdout.readline(), "ready\n", "the writer")
+                with stopped(server(two)):
+                    writer.stdin.write("go\n")
+                    writer.stdin.flush()
+                    wait_for(lambda path=one: os.stat(path + "/f").st_size == mmap.PAGESIZE, "the first part")
+                    kill_server(one)
+                said = writer.communicate(timeout=60)[0].split()
+            whole = bytes(mmap.PAGESIZE - 100) + b"x" * 100 + behind
+            if read(one + "/f") == whole:  # stored before the kill, on a slow machine
+                equal(said, [str(100 + len(behind)), "closed"], "a write that was stored")
+            else:
+                equal((said, read(one + "/f")), (["100", "EIO"], b""), "a write of which a part is lost")
+
+
+def test_a_loss_is_told_until_an_fsync_has(c):
+    """A write's error does not end it, nor a later kill, nor a close of a copy of the descriptor."""
+    for url in urls(c, "told"):
+        with mounted(c, url, MANY) as path:
+            write(path + "/f", b"")
+            fd, other = os.open(path + "/f", os.O_RDWR), os.open(path + "/f", os.O_RDWR)
+            os.pwrite(fd, b"lost", 0)
+            kill_server(path)
+            fails(errno.EIO, os.pwrite, fd, b"x", 0)
+            os.pwrite(fd, b"later", 1)
+            os.fsync(other)
+            kill_server(path)
+            fails(errno.EIO, os.close, os.dup(fd))
+            fails(errno.EIO, os.fsync, fd)
+            os.fsync(fd)
+            for each in (fd, other):
+                os.close(each)
+            equal(read(path + "/f"), b"\0later", "bytes")
+
+
 def churn(path, number, wrong, end):
     """Each call would fail, or change too much, if it was made twice or not at all."""
     i = 0
@@ -197,6 +276,13 @@ def test_changes_are_made_once(c):
             equal(len(fsck(c, "once", 0)), 1, "findings")
 
 
+def told(outcome):
+    """Of bytes the runs: so many of which byte."""
+    if isinstance(outcome, bytes):
+        return str([(len(list(run)), byte) for byte, run in itertools.groupby(outcome)])[:400]
+    return str(outcome)[:400]
+
+
 def test_random_calls_as_on_another_file_system(c):
     """As in mount_volume; a call that meets EIO, for its bytes were lost, is made again."""
     for url in urls(c, "random"):
@@ -219,7 +305,7 @@ def test_random_calls_as_on_another_file_system(c):
                     while got == "EIO":
                         got = outcome(call)
                     want = outcome(steps(theirs, beside))
-                    check(got == want, f"call {number}: {str(got)[:200]}, and {str(want)[:200]}")
+                    check(got == want, f"call {number}: {told(got)}, and {told(want)}")
             finally:
                 end.set()
                 killer.join()

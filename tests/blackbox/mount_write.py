@@ -269,9 +269,7 @@ def test_two_clients_write_one_name(c):
 
 def restart_targets(c, *args):
     for node in c.targets():
-        c.stop(node)
-        c.start(node, *args)
-        c.wait_node(node, "active")
+        c.restart(node, *args)
 
 
 def test_the_cluster_has_no_room(c):

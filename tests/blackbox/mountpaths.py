@@ -222,16 +222,12 @@ def test_what_each_disk_does(c):
 
 
 def test_reads_of_what_is_not_in_memory_are_seen(c):
-    c.stop(T)
-    c.start(T, "--arg=--faults=disk.cold=EAGAIN")
-    c.wait_node(T, "active")
+    c.restart(T, "--arg=--faults=disk.cold=EAGAIN")
     equal(c.get("b", FIXED[0]).expect(200).body, contents(FIXED[0]), "the object")
     for op in ("open", "read"):
         check(metric(c, "dfc_mountpath_io_seconds_count", op=op) >= 1, f"no {op} was counted")
     equal(metric(c, "dfc_mountpath_io_bytes_sum", op="read"), len(contents(FIXED[0])), "bytes")
-    c.stop(T)
-    c.start(T)
-    c.wait_node(T, "active")
+    c.restart(T)
 
 
 def test_attach(c):
@@ -286,7 +282,9 @@ def test_only_below_the_roots(c):
             check(reply.status in (400, 404), f"{new}: {reply!r}")
         outside = {"action": "attach", "value": os.path.join(away, "mp")}
         c.call("PUT", "/v1/daemon/mountpaths", outside,
-               node=T).expect(400, "invalid_argument", "--mountpath-roots")
+               node=T).expect(400, "invalid_argument", f"({c.node_dir(T)})")
+        shown = c.dfcctl("config", "show", "--node", T, "mountpath_roots").stdout
+        check(f"  {c.node_dir(T)}  " in shown, f"the roots in force: {shown}")
         deep = {"action": "attach", "value": os.path.join(c.node_dir(T), "a", "b")}
         c.call("PUT", "/v1/daemon/mountpaths", deep, node=T).expect(404, "not_found",
                                                                     "make its parent")
@@ -297,9 +295,7 @@ def test_only_below_the_roots(c):
         check(not os.path.exists(os.path.join(c.node_dir(T), "a")), "no parent is made")
         equal([m["path"] for m in view(c)["mountpaths"] if c.node_dir(T) + "/mp" not in m["path"]],
               [], "strangers")
-        c.stop(T)
-        c.start(T, f"--arg=--mountpath-roots={away}")
-        c.wait_node(T, "active")
+        c.restart(T, f"--arg=--mountpath-roots={away}")
         outside["value"] = {"path": os.path.join(away, "mp"), "create": True}
         c.call("PUT", "/v1/daemon/mountpaths", outside, node=T).expect(200)
         settled(c)
@@ -308,9 +304,7 @@ def test_only_below_the_roots(c):
         wait_for(lambda: not any(away in m["path"] for m in view(c)["mountpaths"]),
                  "it is released")
         settled(c)
-        c.stop(T)
-        c.start(T)
-        c.wait_node(T, "active")
+        c.restart(T)
     finally:
         os.unlink(link)
         shutil.rmtree(away, ignore_errors=True)
@@ -346,9 +340,7 @@ def test_detach(c):
 
 
 def test_the_set_survives_a_restart(c):
-    c.stop(T)
-    c.start(T)
-    c.wait_node(T, "active")
+    c.restart(T)
     equal(sorted(m["path"] for m in view(c)["mountpaths"]), [path(c, 2), path(c, 3)], "the set")
     check_all(c)
     ask(c, "attach", 1).expect(200)
@@ -380,9 +372,7 @@ def test_disable_and_enable(c):
         mine = next(m for m in view(c)["mountpaths"] if m["path"] == path(c, 2))
         check(mine["objects"] >= refused, f"it held {mine['objects']} objects")
         clients.may(refuse=True, break_=True)
-        c.stop(T)
-        c.start(T)
-        c.wait_node(T, "active")
+        c.restart(T)
         equal(state_of(c, 2), "disabled", "after a restart")
         clients.may(refuse=True)
         ask(c, "enable", 2).expect(200)
@@ -401,9 +391,7 @@ def test_a_detach_can_be_taken_back(c):
 
 
 def test_an_aborted_resilver_waits_to_be_asked(c):
-    c.stop(T)
-    c.start(T, "--arg=--faults=resilver.rename=delay:300")
-    c.wait_node(T, "active")
+    c.restart(T, "--arg=--faults=resilver.rename=delay:300")
     ask(c, "attach", 4, create=True).expect(200)
 
     def running():
@@ -430,9 +418,7 @@ def test_kill_anywhere(c):
               "resilver.settle=kill", "resilver.rename=EXDEV,resilver.publish=kill@3"]
     with Clients(c, refuse=True, break_=True) as clients:
         for i, point in enumerate(points):
-            c.stop(T)
-            c.start(T, f"--arg=--faults={point}")
-            c.wait_node(T, "active")
+            c.restart(T, f"--arg=--faults={point}")
             action = "detach" if i % 2 == 0 else "attach"
             try:
                 ask(c, action, 4)

@@ -144,11 +144,23 @@ def taken_over(c, name, dead, url):
     return (one["public_url"], one["state"]) == (url, "active")
 
 
+def swap_ports(c, one, other):
+    """Each is where the other was, from its next start on."""
+    path = os.path.join(c.dir, "cluster.json")
+    with open(path, encoding="utf-8") as f:
+        document = json.load(f)
+    a, b = (next(n for n in document["nodes"] if n["name"] == name) for name in (one, other))
+    a["port"], b["port"] = b["port"], a["port"]
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(document, f)
+    c.nodes = {n["name"]: n for n in c.status()}
+
+
 def test_a_target_comes_back_at_the_address_of_a_dead_one(c):
     c.kill("t1")
     c.wait_node("t1", "unreachable")
     c.kill("t2")
-    c.swap_ports("t1", "t2")
+    swap_ports(c, "t1", "t2")
     c.run("start", "t1", "--ready-seconds", 1, ok=False)
     c.ended_by_test.discard("t1")
     wait_for(lambda: taken_over(c, "t1", "t2", c.url("t1")), "t1 is where t2 was")
@@ -255,8 +267,7 @@ def rebalanced(c, action, name):
 def test_clocks_that_are_an_hour_off_change_nothing(c):
     """Versions count, and not times: the later write wins wherever it was made, also over moves."""
     for name, value in (("rebalance_delay", "100ms"), ("rebalance_keep", "2s")):
-        c.call("PUT", "/v1/cluster",
-               {"action": "setconfig", "name": name, "value": value}).expect(200)
+        c.setting(name, value)
     with clocks(c, p1=HOUR_BEHIND, t1=HOUR_AHEAD, t2=HOUR_BEHIND):
         overwrite_all(c, "ahead")
         c.create("clock")

@@ -207,17 +207,10 @@ def test_destroyed_under_way(c):
         equal(job["errors"][0]["code"], "bucket_not_found", f"code of {job['errors']}")
 
 
-def restart(c, node, *args):
-    c.stop(node)
-    c.start(node, *args)
-    c.wait_node(node, "active")
-
-
 def slow_disks(c, point, milliseconds=20):
     """Every pass of this point takes a while, so that a job is met at its work."""
     for target in c.targets():
-        restart(c, target,
-                *([f"--arg=--faults={point}=delay:{milliseconds}"] if point else []))
+        c.restart(target, *([f"--arg=--faults={point}=delay:{milliseconds}"] if point else []))
 
 
 class Held:
@@ -227,8 +220,7 @@ class Held:
         self.directory = tempfile.mkdtemp(prefix="dfc-held-")
         self.path = os.path.join(self.directory, bucket)
         for target in c.targets():
-            restart(c, target,
-                    f"--arg=--faults=disk.read[{bucket}]=hold:{self.directory}@3+")
+            c.restart(target, f"--arg=--faults=disk.read[{bucket}]=hold:{self.directory}@3+")
 
     def __enter__(self):
         with open(self.path, "w", encoding="utf-8"):

@@ -17,9 +17,9 @@ SEGMENT = 65536
 class Driver:
     """One process with one handle of a plog."""
 
-    def __init__(self, c, name):
+    def __init__(self, c, name, bucket="b"):
         self.process = subprocess.Popen(
-            [os.path.join(BUILD, "plog-driver"), c.endpoint, "b", name], stdin=subprocess.PIPE,
+            [os.path.join(BUILD, "plog-driver"), c.endpoint, bucket, name], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True, bufsize=1)
 
     def __enter__(self):
@@ -70,9 +70,9 @@ class Driver:
         self.process.wait()
 
 
-def read_twice(c, name):
+def read_twice(c, name, bucket="b"):
     """What two readers see, which is the same."""
-    with Driver(c, name) as one, Driver(c, name) as two:
+    with Driver(c, name, bucket) as one, Driver(c, name, bucket) as two:
         one.open(0)
         two.open(0)
         seen = one.read()

@@ -20,7 +20,7 @@ import time
 
 from failover import PROXIES, SEED, Churn, buckets, once, primary_in_the_end
 from lib import Failed, check, equal, in_parallel, main, skip, wait_for
-from rebalance import Loop, setting, wait_settled
+from rebalance import Loop, wait_settled
 
 ROUNDS = int(os.environ.get("DFC_ROUNDS", 2))
 ALL_ROUNDS = int(os.environ.get("DFC_ALL_ROUNDS", 1))
@@ -267,8 +267,8 @@ def figures(seconds):
 def test_prepare(c):
     print(f"        DFC_SEED={SEED}", flush=True)
     c.create("load")
-    setting(c, "rebalance_delay", "100ms")
-    setting(c, "rebalance_keep", "2s")
+    c.setting("rebalance_delay", "100ms")
+    c.setting("rebalance_keep", "2s")
 
 
 def test_the_primary_is_killed_under_load(c):

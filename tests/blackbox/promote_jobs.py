@@ -157,14 +157,10 @@ def test_abort_and_again(c):
 
 
 def test_not_without_a_root(c):
-    c.stop("t2")
-    c.start("t2", "--arg=--promote-root=")
-    c.wait_node("t2", "active")
+    c.restart("t2", "--arg=--promote-root=")
     job = failed(c, "plain", value("set"), "not_supported")
     check("'t2'" in job["errors"][0]["message"], job["errors"])
-    c.stop("t2")
-    c.start("t2", f"--arg=--promote-root={c.node_dir('t2')}")
-    c.wait_node("t2", "active")
+    c.restart("t2", f"--arg=--promote-root={c.node_dir('t2')}")
     job = failed(c, "plain", {"path": os.path.join(c.node_dir("t2"), "mp1"), "node": "t2"},
                  "invalid_argument")
     check("mountpath" in job["errors"][0]["message"], job["errors"])

@@ -55,9 +55,7 @@ class OnOneDisk(Cluster):
         self.image.close()
 
     def again(self, *args):
-        self.stop("t1")
-        self.start("t1", f"--arg=--promote-root={self.data}", *args)
-        self.wait_node("t1", "active")
+        self.restart("t1", f"--arg=--promote-root={self.data}", *args)
 
 
 def write(c, name, seed):

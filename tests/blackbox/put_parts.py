@@ -292,9 +292,7 @@ def test_an_upload_that_has_expired(c):
     broken(c, files, "one/expired")
     target = c.owner("one", "expired")
     for args in (("--uploads-sweep=100ms", "--uploads-expire=1s"), ()):
-        c.stop(target)
-        c.start(target, *(f"--arg={a}" for a in args))
-        c.wait_node(target, "active")
+        c.restart(target, *(f"--arg={a}" for a in args))
         if args:
             wait_for(lambda: the_upload(c, "one", "expired") is None, "the sweep", SECONDS)
     equal(files.put("f", "one/expired")["resumed"], 0, "bytes from an earlier run")

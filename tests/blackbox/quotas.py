@@ -294,9 +294,21 @@ def test_what_is_shown(c):
     check(put(c, "shown", next(NAMES)), "there is room")
     wait_for(lambda: said in c.dfcctl("cluster", "health").stdout, "health says it")
     equal(metric(c, "p1", 'dfc_cluster_quotas{use="near"}'), before + 1, "buckets near their quota")
+    equal(metric(c, "p1", 'dfc_bucket_objects{bucket="shown"}'), 9, "objects of the bucket")
+    equal(metric(c, "p1", 'dfc_bucket_bytes{bucket="shown"}'), 9 * len(BODY), "bytes of the bucket")
     summary = c.dfcctl("storage", "summary", "shown")
     check("shown: 9 of 10 objects of its quota" in summary.stdout + summary.stderr, str(summary))
     check(sum(metric(c, t, "dfc_quota_refused_total") for t in c.targets()) > 0, "refusals count")
+
+
+def test_names_of_buckets_can_be_hidden(c):
+    c.restart("p1", "--arg=--bucket-metrics-max=0")
+    wait_for(lambda: metric(c, "p1", "dfc_cluster_quotas") > 0, "the primary counts buckets")
+    shown = c.call("GET", "/metrics").expect(200).body.decode()
+    check('bucket="' not in shown, "no bucket is named")
+    c.restart("p1")
+    wait_for(lambda: 'bucket="shown"' in c.call("GET", "/metrics").expect(200).body.decode(),
+             "the names again")
 
 
 def test_keepalives_with_many_buckets(c):

@@ -41,10 +41,6 @@ def check_object(c, bucket, name):
     meta_of(name).check(reply, name)
 
 
-def setting(c, name, value):
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": name, "value": value}).expect(200)
-
-
 def smap(c):
     return c.get_json("/v1/cluster?what=smap")
 
@@ -199,7 +195,7 @@ def files(c, target):
 
 
 def test_fill(c):
-    setting(c, "rebalance_delay", "300ms")
+    c.setting("rebalance_delay", "300ms")
     c.create("b", durability="async")
     c.create("w")
     in_parallel(lambda name: store(c, "b", name), NAMES)
@@ -232,8 +228,8 @@ def test_a_kill_in_the_middle(c):
     """Another one joins; its share is sent slowly, and each side of a move is killed."""
     writer = Writer(c, "w", 3)
     writer.fill()
-    setting(c, "rebalance_streams", 1)
-    setting(c, "rebalance_rate", f"{COUNT * 40}")  # a fifth of some 140 bytes each: a second or so
+    c.setting("rebalance_streams", 1)
+    c.setting("rebalance_rate", f"{COUNT * 40}")  # a fifth of some 140 bytes each: a second or so
     name = c.add_target()
     for victim in ("t1", name):
         wait_for(lambda: moving(c) or settled(c), "a rebalance that moves", SECONDS)
@@ -241,7 +237,7 @@ def test_a_kill_in_the_middle(c):
             c.kill(victim, "-9")
             c.start(victim)
             c.wait_node(victim, "active")
-    setting(c, "rebalance_rate", 0)
+    c.setting("rebalance_rate", 0)
     with Loop(Reader(c, "b")), Loop(Lister(c, "b")), Loop(writer):
         wait_settled(c)
     writer.check_all()
@@ -249,12 +245,12 @@ def test_a_kill_in_the_middle(c):
 
 
 def test_the_primary_is_killed_in_the_middle(c):
-    setting(c, "rebalance_rate", f"{COUNT * 20}")
+    c.setting("rebalance_rate", f"{COUNT * 20}")
     name = c.add_target()
     wait_for(lambda: moving(c) or settled(c), "a rebalance that moves", SECONDS)
     c.kill("p1", "-9")
     c.start("p1")
-    setting(c, "rebalance_rate", 0)
+    c.setting("rebalance_rate", 0)
     wait_settled(c)
     check_whole(c, "b")
     check(files(c, name) > 0, f"{name} has nothing")

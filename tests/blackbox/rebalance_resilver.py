@@ -5,7 +5,6 @@ what another target owns by now: the object gets to its owner all the same."""
 import os
 import sys
 
-from copies import setting
 from lib import check, equal, main, wait_for
 from rebalance import jobs, settled
 
@@ -52,8 +51,8 @@ def mountpaths(c):
 
 
 def test_what_a_resilver_moves_is_found(c):
-    setting(c, "rebalance_delay", "0s")
-    setting(c, "rebalance_keep", "2s")
+    c.setting("rebalance_delay", "0s")
+    c.setting("rebalance_keep", "2s")
     goes = fill(c)
     names = c.names("b")
     c.stop(T)

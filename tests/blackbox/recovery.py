@@ -7,6 +7,7 @@ import os
 import shutil
 
 from lib import check, equal, main, wait_for
+from node_identity import swap_ports
 
 CREATE = {"action": "create"}
 
@@ -57,8 +58,7 @@ def test_restore_shows_asks_and_does_only_that(c):
     path = os.path.join(c.dir, "backup.json")
     c.destroy("two")
     c.create("three")
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "jobs_max",
-                                  "value": "77"}).expect(200)
+    c.setting("jobs_max", "77")
     before = c.get_json("/v1/cluster")
     for more, code in ((("--dry-run",), 0), ((), 2)):  # nobody can be asked here
         done = c.dfcctl("cluster", "restore", path, *more)
@@ -215,7 +215,7 @@ def test_an_earlier_directory_is_recovered_too(c):
 def restart_with_the_others_ports(c):
     c.stop("t1")
     c.stop("t2")
-    c.swap_ports("t1", "t2")
+    swap_ports(c, "t1", "t2")
     c.start("t1")
     c.start("t2")
 

@@ -25,12 +25,6 @@ def names_by_owner(c, bucket, stem, count=40):
     return owners
 
 
-def restart(c, node, *args):
-    c.stop(node)
-    c.start(node, *args)
-    c.wait_node(node, "active")
-
-
 def test_objects(c):
     for durability in ("sync", "async"):
         bucket = "b-" + durability
@@ -88,7 +82,7 @@ def test_never_neither(c):
     """Readers ask for the old name, then the new one: one of them is there."""
     owners = names_by_owner(c, "b-sync", "n")
     for target in c.targets():
-        restart(c, target, "--arg=--faults=disk.rename=delay:5")
+        c.restart(target, "--arg=--faults=disk.rename=delay:5")
     done = threading.Event()
     wrong = []
     lists = []
@@ -119,14 +113,14 @@ def test_never_neither(c):
 def test_a_write_during_the_rename_is_not_lost(c):
     c.put("b-sync", "w", b"first")
     for target in c.targets():
-        restart(c, target, "--arg=--faults=disk.rename=delay:100")
+        c.restart(target, "--arg=--faults=disk.rename=delay:100")
     replies = []
     thread = threading.Thread(target=lambda: replies.append(rename(c, "b-sync", "w", "w2")))
     thread.start()
     c.put("b-sync", "w", b"second")
     thread.join()
     for target in c.targets():
-        restart(c, target)
+        c.restart(target)
     replies[0].expect(204)
     old = c.get("b-sync", "w")
     check(old.body == b"second" or c.get("b-sync", "w2").expect(200).body == b"second",
@@ -139,7 +133,7 @@ def test_killed_in_between(c):
     (t_old, olds), (t_new, news) = sorted(owners.items())[:2]
     old, new = olds[0], news[0]
     c.put("b-sync", old, b"kept" * 100)
-    restart(c, t_old, "--arg=--faults=disk.xattr=kill@1")
+    c.restart(t_old, "--arg=--faults=disk.xattr=kill@1")
     reply = rename(c, "b-sync", old, new, query="redirect=never", follow=False)
     check(reply.status >= 500, f"{reply}")
     wait_for(lambda: c.pid(t_old) is None, f"{t_old} dead")
@@ -151,7 +145,7 @@ def test_killed_in_between(c):
     rename(c, "b-sync", old, new).expect(204)
     c.get("b-sync", old).expect(404)
     # The new name's owner dies: the old one stays.
-    restart(c, t_new, "--arg=--faults=disk.xattr=kill@1")
+    c.restart(t_new, "--arg=--faults=disk.xattr=kill@1")
     c.put("b-sync", olds[1], b"again")
     reply = rename(c, "b-sync", olds[1], news[1])
     check(reply.status >= 500, f"{reply}")
@@ -197,14 +191,14 @@ def test_buckets_after_restarts(c):
     equal(len(c.names("three")), 50, "names")
     rename_bucket(c, "three", "two").expect(204)
     for target in c.targets():
-        restart(c, target)
+        c.restart(target)
     equal(c.get("two", "o7").expect(200).body, b"o7", "object")
     c.get("three", "o7").expect(404, "bucket_not_found")
 
 
 def test_a_bucket_with_a_job_keeps_its_name(c):
     for target in c.targets():
-        restart(c, target, "--arg=--faults=disk.rename=delay:50")
+        c.restart(target, "--arg=--faults=disk.rename=delay:50")
     c.create("copies")
     job_id = c.call("POST", "/v1/buckets/two",
                     {"action": "copy", "value": {"to": "copies"}}).expect(202).json()["id"]
@@ -214,7 +208,7 @@ def test_a_bucket_with_a_job_keeps_its_name(c):
     wait_for(lambda: c.get_json(f"/v1/jobs/{job_id}")["state"] == "aborted", "aborted")
     rename_bucket(c, "copies", "x").expect(204)
     for target in c.targets():
-        restart(c, target)
+        c.restart(target)
 
 
 def test_dfcctl(c):

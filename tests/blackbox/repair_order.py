@@ -7,7 +7,7 @@ import os
 import random
 import shutil
 
-from copies import create, holders, put, setting, wait_repaired
+from copies import create, holders, put, wait_repaired
 from copies_damage import named
 from lib import check, equal, in_parallel, main, wait_for
 
@@ -63,7 +63,7 @@ def test_names_that_grow_in_json(c):
 
 
 def test_what_is_left_once_comes_first(c):
-    setting(c, "repair", False)
+    c.setting("repair", False)
     create(c, "b", 3)
     many, few = names_of(c, "a", "t1"), names_of(c, "z", "t1")
     for name in many + few:
@@ -72,7 +72,7 @@ def test_what_is_left_once_comes_first(c):
     for path in c.object_files("t2"):
         if any(named(path, name) for name in few):
             os.unlink(path)
-    setting(c, "repair_rate", 1)
+    c.setting("repair_rate", 1)
     done = c.dfcctl("job", "start", "repair", "-o", "json")
     equal(done.returncode, 0, f"the end of {done.args}: {done.stderr}")
     wait_for(lambda: are_at(c, "t3", few), "the first of what is left once", PATIENCE)
@@ -81,7 +81,7 @@ def test_what_is_left_once_comes_first(c):
 
 
 def test_the_rate_changes_while_it_runs(c):
-    setting(c, "repair_rate", 0)
+    c.setting("repair_rate", 0)
     job = c.get_json("/v1/jobs?kind=repair")["jobs"][-1]["id"]
     c.wait_job(job, "finished", seconds=PATIENCE)
     for i in range(EACH):
@@ -100,7 +100,7 @@ def test_one_that_resists_holds_up_nobody(c):
     for path in c.object_files("t1"):
         if named(path, names[0]):
             os.truncate(path, 1)  # nobody has it whole
-    setting(c, "repair_rate", 1 << 20)  # one of these in each group
+    c.setting("repair_rate", 1 << 20)  # one of these in each group
     done = c.dfcctl("job", "start", "repair", "-o", "json")
     equal(done.returncode, 0, f"the end of {done.args}: {done.stderr}")
     wait_for(lambda: are_at(c, "t3", names[1:]) == names[1:], "the others", PATIENCE)

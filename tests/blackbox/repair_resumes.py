@@ -11,7 +11,7 @@ import os
 import random
 import shutil
 
-from copies import create, holders, patient, put, setting, wait_repaired
+from copies import create, holders, patient, put, wait_repaired
 from lib import check, equal, in_parallel, main, wait_for
 
 PATIENCE = 120
@@ -70,8 +70,8 @@ def stick(c, small, large):
     """t3 comes back without its disks, and is brought what it lacks of the small bucket; with the
     large one, of which each target brings one object in five minutes, the repair is not through.
     Its id, and how many names of the small bucket t1 and t2 have compared."""
-    setting(c, "repair_rate", RATE)
-    setting(c, "repair_delay", "10s")
+    c.setting("repair_rate", RATE)
+    c.setting("repair_delay", "10s")
     store(c, small, NAMES)
     store(c, large, FEW, LARGE)
     bucket_id = c.get_json(f"/v1/buckets/{small}")["id"]
@@ -85,16 +85,16 @@ def stick(c, small, large):
             has_passed(c, job, t, bucket_id, max(there[t])) for t in there) and job
 
     job = wait_for(through_the_small_ones, "the small ones", PATIENCE)
-    setting(c, "repair_delay", "1h")  # none begins while one is away
+    c.setting("repair_delay", "1h")  # none begins while one is away
     return job, sum(map(len, there.values()))
 
 
 def next_repair(c, job):
     """Lets the one after this begin, and end."""
-    setting(c, "repair_delay", "0s")
+    c.setting("repair_delay", "0s")
     found = wait_for(lambda: repairs(c)[-1]["id"] != job and repairs(c)[-1], "the next repair",
                      PATIENCE)
-    setting(c, "repair_rate", 0)
+    c.setting("repair_rate", 0)
     return c.wait_job(found["id"], "finished", seconds=PATIENCE)["progress"]["names"]
 
 
@@ -149,9 +149,7 @@ def test_what_was_written_without_a_target_is_compared(c):
 
 def leave_unsettled(c, target):
     """A resilver begins, and is aborted: what it was to move stays where it is."""
-    c.stop(target)
-    c.start(target, "--arg=--faults=resilver.rename=delay:300")
-    c.wait_node(target, "active")
+    c.restart(target, "--arg=--faults=resilver.rename=delay:300")
     value = {"path": os.path.join(c.node_dir(target), "mp3"), "create": True}
     c.call("PUT", "/v1/daemon/mountpaths", {"action": "attach", "value": value},
            node=target).expect(200)

@@ -27,7 +27,7 @@ def test_what_is_no_ring(c):
     ring.push(c, "plain", ring.frames(KIND)).expect(400, "not_a_ring")
     ring.status(c, "plain").expect(400, "not_a_ring")
     ring.status(c, "absent").expect(404, "bucket_not_found")
-    for shape in ("cap=0", "cap=x", "100", "cap=5,keep=17", "cap=5,bytes_max=1"):
+    for shape in ("cap=0", "cap=x", "100", "cap=5,keep=17", "cap=5,bytes_max=1", "cap=5,swap=x", "cap=5,policy=x"):
         reply = c.call("POST", "/v1/buckets/wrong", {"action": "create", "value": {"ring": shape}})
         reply.expect(400, "invalid_argument", text="props.ring")
     reply = c.call("PUT", "/v1/buckets/plain", {"action": "setprops", "value": {"ring": "cap=5"}})
@@ -238,6 +238,22 @@ def test_the_oldest_are_dropped(c):
         equal(len(ring.read_generation(c, "drops", g)), 4, "samples of a generation")
 
 
+def test_the_policy_of_the_ring(c):
+    """It holds for pushes that say none, from the change on."""
+    shape = {"cap": 1000, "keep": 0, "bytes_max": 6 << 20}
+    c.create("policy", ring={**shape, "policy": "drop"})
+    body = ring.frames(sample(1, 100_000))
+    for i in range(100):
+        ring.push(c, "policy", body, "m", i).expect(201)
+    check(ring.head(c, "policy")["dropped_total"] > 0, "some were dropped")
+    equal(ring.status(c, "policy").expect(200).json()["policy"], "drop", "the status")
+    path = "/v1/rings/policy/samples?producer=m&sequence=%d&policy=block"
+    wait_for(lambda: c.call("POST", path % 100, body).status == 429, "a push that says block")
+    c.dfcctl("bucket", "props", "policy", "--ring", "policy=block")
+    equal(c.get_json("/v1/buckets/policy")["props"]["ring"], shape, "the property")
+    wait_for(lambda: ring.push(c, "policy", body, "m", 101).status == 429, "the new policy")
+
+
 def test_no_more_is_dropped_than_a_push_needs(c):
     """Where the files stay for ring_grace: no generation has been there."""
     c.create("fresh", ring={"cap": 1000, "keep": 0, "bytes_max": 6 << 20})
@@ -269,8 +285,43 @@ def test_a_push_waits_for_room(c):
     c.call("POST", path + "2h", body).expect(400, "invalid_argument", text="ring_wait_max")
 
 
+def test_the_head_is_synced(c):
+    """Whatever the samples are: generations that a loss of power took back would be numbered twice."""
+    c.create("async", ring="cap=1", durability="async", copies=2)
+    ring.push(c, "async", ring.frames(sample(1))).expect(201)
+    ring.wait_generation(c, "async", 1)
+    found = str(c.get_json("/v1/buckets/async")["id"])
+    flags = [os.getxattr(os.path.join(at, name), "user.dfc")[1] for t in c.targets()
+             for at, _, names in os.walk(c.node_dir(t)) for name in names if f"/.dfc/obj/{found}/" in at + "/"]
+    equal([flag & 2 for flag in flags], [2, 2], "the flag of what is durable (target/format/attr.h)")
+    c.destroy("async")
+
+
+def metrics(c, name):
+    """The sum over the targets."""
+    lines = [line for t in c.targets() for line in
+             c.call("GET", "/metrics", node=t).expect(200).body.decode().splitlines()]
+    return sum(float(line.split()[-1]) for line in lines if line.startswith(f"dfc_ring_{name} "))
+
+
+def test_metrics(c):
+    """Gauges are as old as a heartbeat."""
+    rings = [b["name"] for b in c.get_json("/v1/buckets")["buckets"] if b["props"].get("ring")]
+    heads = [ring.status(c, name).expect(200).json()["head"] for name in rings]
+    kept = sum(len(h["generations"]) for h in heads)
+    wait_for(lambda: metrics(c, "kept") == len(rings), f"a keeper for each of {rings}")
+    wait_for(lambda: metrics(c, "generations") == kept, f"{kept} generations")
+    wait_for(lambda: metrics(c, "waiting_samples") > 0 and metrics(c, "bytes") > 0, "samples that wait")
+    check(metrics(c, "swaps_total") >= metrics(c, "swap_seconds_count") > 0, "swaps have a time")
+    check(metrics(c, "dropped_samples_total") >= sum(h.get("dropped_total", 0) for h in heads) > 0, "dropped")
+    held = metrics(c, "held")
+    c.call("PUT", "/v1/rings/fresh/pause").expect(200)
+    c.call("PUT", "/v1/buckets/fresh", {"action": "setprops", "value": {"ring": "cap=1"}}).expect(200)
+    wait_for(lambda: metrics(c, "held") == held + 1, "a full ring that is paused")
+
+
 def test_a_destroyed_ring_leaves_nothing(c):
-    for name in ("ring", "once", "full", "paused", "drops", "fresh", "waits"):
+    for name in ("ring", "once", "full", "paused", "drops", "policy", "fresh", "waits"):
         c.destroy(name)
     wait_for(lambda: files_of(c) == 0, "removal of all files")
 

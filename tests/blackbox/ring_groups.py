@@ -72,6 +72,36 @@ def test_the_keeper_dies(c):
     ring.wait_generation(c, "ring", 3)
 
 
+def test_a_generation_waits_for_a_first_reader(c):
+    """With swap=consumed, also if there is no group."""
+    c.create("read", ring=f"cap={CAP},swap=consumed", copies=2)
+
+    def group(method, query):
+        wait_for(lambda: Http().request(method, f"{c.url()}/v1/rings/read/groups?{query}").status == 200,
+                 f"{method} of a group, {query}")
+    for i in range(3 * CAP):
+        ring.push(c, "read", ring.frames({"i": b"%d" % i})).expect(201)
+    ring.wait_generation(c, "read", 1)
+    wait_for(lambda: ring.status(c, "read").expect(200).json()["fill"] == 2 * CAP, "the samples of two more")
+    said = c.dfcctl("ring", "status", "read").stdout
+    check("generation 1, " in said and "waits for readers" in said, said)
+    group("PUT", "group=a&done=1")
+    ring.wait_generation(c, "read", 2)
+    group("DELETE", "group=a")
+    keeper = ring.status(c, "read").expect(200).json()["keeper"]
+    c.kill(keeper, "-9")
+    c.wait_node(keeper, "unreachable")
+    c.start(keeper)
+    c.wait_node(keeper, "active")
+    wait_for(lambda: ring.status(c, "read").status == 200 and ring.status(c, "read").json()["fill"] == CAP,
+             "the samples of one more")
+    h = ring.head(c, "read")
+    equal((h["generation"], h["consumed"], h.get("groups")), (2, 1, None), "nobody has read the second one")
+    c.call("PUT", "/v1/buckets/read", {"action": "setprops", "value": {"ring": "swap=full"}}).expect(200)
+    ring.wait_generation(c, "read", 3)
+    c.destroy("read")
+
+
 def test_a_silent_group_is_forgotten(c):
     for group in "ab":
         ack(c, group, now(c))
@@ -85,6 +115,17 @@ def test_a_silent_group_is_forgotten(c):
     done = c.dfcctl("ring", "ack", "ring", "ctl", "0", "--timeout", "1m")
     check("has joined" in done.stdout, f"{done}")
     check("groups" in ring.head(c, "ring"), "it is there")
+
+
+def test_a_lease_that_is_not_said(c):
+    """It is ring_lease (30 s), or the longest one that there is."""
+    c.setting("ring_lease_max", "20s")
+    wait_for(lambda: call(c, "PUT", "group=said&lease=21s").status == 400, "the setting")
+    wait_for(lambda: call(c, "PUT", "group=silent").status == 200, "a group without a lease")
+    leases = {g["group"]: g["lease_ms"] for g in ring.head(c, "ring")["groups"]}
+    equal(leases["silent"], 20000, "lease")
+    call(c, "DELETE", "group=silent").expect(200)
+    c.setting("ring_lease_max", None)
 
 
 def test_what_is_wrong_is_refused(c):

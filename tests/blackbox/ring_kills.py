@@ -9,7 +9,9 @@ A sample is there twice only if its push was repeated.
 DFC_SECONDS (20): for how long."""
 
 import contextlib
+import glob
 import hashlib
+import itertools
 import os
 import random
 import threading
@@ -58,13 +60,13 @@ def name_of(sample):
 
 
 class Run:
-    def __init__(self, c):
+    def __init__(self, c, followers=("head",)):
         self.c = c
         self.stop = threading.Event()
         self.acknowledged, self.repeated = [], set()
         self.generations = {}
         self.failed = []
-        self.total = 0  # samples in generations, by the last head
+        self.totals = dict.fromkeys(followers, 0)  # samples in generations, by the last head of each
 
     def guarded(self, fn, *args):
         def body():
@@ -77,11 +79,15 @@ class Run:
         thread.start()
         return thread
 
+    def seen(self):
+        """Samples in generations that each follower has seen."""
+        return min(self.totals.values())
+
     def make(self, maker):
         node, dice = Node(self.c), random.Random(maker)
         for sequence in range(1 << 30):
             # So many generations are kept, and each is to be seen.
-            while len(self.acknowledged) - self.total > AHEAD and not self.stop.is_set():
+            while len(self.acknowledged) - self.seen() > AHEAD and not self.stop.is_set():
                 time.sleep(0.005)
             if self.stop.is_set():
                 return
@@ -100,13 +106,18 @@ class Run:
 
     def look(self, node, last):
         _, reply = node.patiently("GET", "/v1/objects/ring/head", wanted=(200,))
-        head = reply.json()
+        return self.note("head", reply.json(), last)
+
+    def note(self, follower, head, last):
+        """No head is older than the last one that it has seen.  One of `followers` misses no generation."""
         check(head["generation"] >= last, f"the head went back from {last}")
         kept = [g["generation"] for g in head["generations"]]
-        check(last + 1 >= kept[0], f"generations between {last} and {kept[0]} were missed")
+        check(follower not in self.totals or last + 1 >= kept[0],
+              f"generations between {last} and {kept[0]} were missed")
         for g in head["generations"]:
             equal(self.generations.setdefault(g["generation"], g), g, "a generation that was seen")
-        self.total = head["samples_total"]
+        if follower in self.totals:
+            self.totals[follower] = head["samples_total"]
         return head["generation"]
 
 
@@ -184,6 +195,84 @@ def finish(c, run):
     twice = {name for name, count in found.items() if count > 1}
     check(twice <= run.repeated, f"twice, though pushed once: {sorted(twice - run.repeated)[:5]}")
     check(len(run.acknowledged) > 100, "too little was pushed to show anything")
+
+
+# What callers of a ring are told while it is removed, and there is a new one of its name.
+TOLD = {201, 200, 404, 410, 429, 503}
+
+
+def load(run, number, act):
+    """Until the run stops: the statuses of act(node, count)."""
+    node = Node(run.c)
+    for count in itertools.count():
+        if run.stop.is_set():
+            return
+        try:
+            status = act(node, number, count).status
+        except OSError:  # the target was killed
+            continue
+        run.told[status] += 1
+        check(status in TOLD, f"status {status} of {act.__name__}")
+
+
+def push_some(node, number, count):
+    path = f"/v1/rings/gone/samples?producer=m{number}&sequence={count}&wait=200ms"
+    return node.call("POST", path, ring.frames(*(body_of(f"{number}-{count}-{i}") for i in range(3))))
+
+
+def wait_some(node, _number, _count):
+    return node.call("GET", "/v1/rings/gone/status?after=1000000&wait=5s")
+
+
+def read_some(node, _number, _count):
+    reply = node.call("GET", "/v1/objects/gone/head")
+    newest = reply.json()["generations"][-1:] if reply.status == 200 else []
+    for cut in (cut for g in newest for cut in g["cuts"]):
+        reply = node.call("GET", f"/v1/rings/gone/samples?lane={cut['lane']}&from={cut['from']}")
+        if reply.status == 200:
+            check([name_of(s) for s in ring.samples_of(reply.body)], "samples of a reply")
+    return reply
+
+
+def ring_folders(c, number):
+    return [path for t in c.targets()
+            for path in glob.glob(os.path.join(c.node_dir(t), "mp*", ".dfc", "ring", str(number)))]
+
+
+def test_a_ring_is_removed_under_load(c):
+    """Callers are told so, files go, also those of a target that was away, and a new ring of the
+    name has nothing of the old one."""
+    run = Run(c)
+    run.told = Counter()
+    acts = [push_some] * 3 + [wait_some, read_some]
+    c.create("gone", copies=2, ring="cap=5,keep=1,bytes_max=4MiB")
+    threads = [run.guarded(load, run, i, act) for i, act in enumerate(acts)]
+    try:
+        for round_ in range(4):
+            number = c.get_json("/v1/buckets/gone")["id"]
+            ring.wait_generation(c, "gone", 3)
+            check(ring_folders(c, number), "the ring has files")
+            if round_ == 2:
+                c.kill("t2")
+            c.destroy("gone")
+            c.create("gone", copies=2, ring="cap=5,keep=1,bytes_max=4MiB")
+            if round_ == 2:
+                c.start("t2")
+                c.wait_node("t2", "active")
+            wait_for(lambda n=number: not ring_folders(c, n), "the end of its files")
+            if run.failed:
+                raise run.failed[0]
+        h = ring.wait_generation(c, "gone", 1)
+        lanes = {cut["lane"] for g in h["generations"] for cut in g["cuts"]}
+        check(lanes <= {lane["lane"] for lane in h["lanes"]}, "lanes of the new ring")
+    finally:
+        run.stop.set()
+        for thread in threads:
+            thread.join()
+    if run.failed:
+        raise run.failed[0]
+    check(run.told[201] > 20 and run.told[404] + run.told[503] > 0, f"{run.told}")
+    print(f"        replies: {dict(sorted(run.told.items()))}")
 
 
 if __name__ == "__main__":

@@ -121,6 +121,18 @@ def test_a_generation_has_no_damaged_sample(c):
     equal(len(ring.read_generation(c, "later", g)), COUNT, "samples that are there")
 
 
+def test_pushes_while_a_target_is_away(c):
+    """Any target may take a sample: one that is away is passed over, also for a numbered push."""
+    c.create("away", ring={"cap": COUNT, "keep": 1}, copies=2)
+    c.kill("t1", "-9")
+    c.wait_node("t1", "unreachable")
+    for i in range(COUNT):
+        ring.push(c, "away", ring.frames({"i": b"%d" % i}), "maker", i).expect(201)
+    c.start("t1")
+    g = ring.generation(ring.wait_generation(c, "away", 1))
+    equal(len(ring.read_generation(c, "away", g)), COUNT, "samples that are there")
+
+
 def test_a_lost_disk(c):
     g = make(c, "disk")
     restart_with(c, "t2", "disk", g, lambda: [shutil.rmtree(d) for d in ring_dirs(c, "t2")])
@@ -146,11 +158,13 @@ def test_a_slow_reader(c):
     check("Dfc-Ring-Lost" not in reply.headers, "it was too slow")
 
 
-def test_a_target_that_has_left(c):
+def test_a_target_that_was_given_up(c):
     g = make(c, "left")
     mine = cuts_of(g, "t3")
     check(mine, "t3 has samples")
-    equal(c.dfcctl("node", "decommission", "t3").returncode, 0, "decommission")
+    c.kill("t3", "-9")
+    c.wait_node("t3", "unreachable")
+    equal(c.dfcctl("node", "decommission", "t3", "--force", "--yes").returncode, 0, "decommission")
     path = f"/v1/rings/left/samples?lane={mine[0]['lane']}&from={mine[0]['from']}"
     wait_for(lambda: c.call("GET", path).status == 410, "t3 has left")
     for cut in g["cuts"]:

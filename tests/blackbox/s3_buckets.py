@@ -9,14 +9,10 @@ import xml.etree.ElementTree as ElementTree
 from access_lib import GuardedCluster, make_user
 from lib import SANITIZED, WAIT_SECONDS, check, equal, in_parallel, main, wait_for
 from put_cut import temporary_files
-from s3_lib import NAMESPACE, S3, refused
+from s3_lib import NAMESPACE, S3, refused, root_of
 
 NODES = ("p1", "p2", "t1", "t3")
 ROUNDS = 20 if SANITIZED else 60
-
-
-def root_at(c, node):
-    return S3(c, c.root.access, c.root.secret, node)
 
 
 def document(reply):
@@ -43,19 +39,19 @@ def text_of(root, name):
 
 def test_a_bucket_is_made_seen_and_deleted_at_every_node(c):
     for node in NODES:
-        s3, name = root_at(c, node), f"made-at-{node}"
+        s3, name = root_of(c, node), f"made-at-{node}"
         equal(s3.call("PUT", "/" + name).expect(200).headers["Location"], "/" + name, "Location")
         for other in NODES:
-            there = root_at(c, other).call("HEAD", "/" + name).expect(200)
+            there = root_of(c, other).call("HEAD", "/" + name).expect(200)
             equal(there.headers["x-amz-bucket-region"], "us-east-1", "region")
-            check(name in root_at(c, other).buckets(), f"{name} is not in the list of {other}")
+            check(name in root_of(c, other).buckets(), f"{name} is not in the list of {other}")
         s3.call("DELETE", "/" + name).expect(204)
         refused(s3.call("DELETE", "/" + name), 404, "NoSuchBucket")
         equal(s3.call("HEAD", "/" + name).status, 404, "HEAD of what was deleted")
 
 
 def test_internal_names_are_not_listed_and_keep_their_bucket(c):
-    s3 = root_at(c, "p1")
+    s3 = root_of(c, "p1")
     s3.call("PUT", "/inner").expect(200)
     for name in ("a", ".dfc-unique/1", ".dfc-unique/2"):
         s3.call("PUT", "/inner/" + name, name.encode()).expect(200)
@@ -72,7 +68,7 @@ def test_internal_names_are_not_listed_and_keep_their_bucket(c):
 
 
 def test_names_of_buckets(c):
-    s3 = root_at(c, "p1")
+    s3 = root_of(c, "p1")
     for name in ("ab", "Big", "a_b", "10.0.0.1", "a..b", "xn--a", "-ab", "a" * 64):
         refused(s3.call("PUT", "/" + name), 400, "InvalidBucketName")
 
@@ -89,7 +85,7 @@ def test_own_and_others_buckets(c):
 
 
 def test_regions(c):
-    s3 = root_at(c, "t1")
+    s3 = root_of(c, "t1")
     body = b"<CreateBucketConfiguration><LocationConstraint>%s</LocationConstraint>" \
            b"</CreateBucketConfiguration>"
     refused(s3.call("PUT", "/placed", body % b"eu-west-1"), 400, "InvalidLocationConstraint")
@@ -106,9 +102,9 @@ def test_regions(c):
 def test_a_bucket_with_objects_is_not_deleted(c):
     c.create("full")
     c.put("full", "one", b"1")
-    refused(root_at(c, "t1").call("DELETE", "/full"), 409, "BucketNotEmpty")
+    refused(root_of(c, "t1").call("DELETE", "/full"), 409, "BucketNotEmpty")
     c.object("DELETE", "full", "one").expect(204)
-    root_at(c, "t1").call("DELETE", "/full").expect(204)
+    root_of(c, "t1").call("DELETE", "/full").expect(204)
 
 
 class SlowPut:
@@ -135,21 +131,21 @@ def test_a_put_that_is_under_way_is_not_destroyed_silently(c):
     for copies in (1, 2):
         c.create("going", copies=copies)
         put = SlowPut(c, "going", "late")
-        root_at(c, "t1").call("DELETE", "/going").expect(204)
+        root_of(c, "t1").call("DELETE", "/going").expect(204)
         check(put.end() in (404, 503), "a PUT that ended after its bucket was acknowledged")
         c.get("going", "late").expect(404, "bucket_not_found")
         wait_for(lambda: not temporary_files(c), "the end of the PUT")
         c.create("going", copies=copies)
         put = SlowPut(c, "going", "early")
         equal(put.end() // 100, 2, "a PUT that ends before")
-        refused(root_at(c, "t1").call("DELETE", "/going"), 409, "BucketNotEmpty")
+        refused(root_of(c, "t1").call("DELETE", "/going"), 409, "BucketNotEmpty")
         c.put("going", "afterwards", b"").expect(200)  # it is open again
         c.call("DELETE", "/v1/buckets/going").expect(204)
 
 
 def test_puts_and_a_deletion_at_once(c):
     """What a client was told of keeps the bucket."""
-    client, outcomes = root_at(c, "t2"), set()
+    client, outcomes = root_of(c, "t2"), set()
     for number in range(ROUNDS):
         name = f"race{number}"
         c.create(name, copies=1 + number % 2)
@@ -196,10 +192,10 @@ def pages(s3, bucket, is_v2, size, pairs=()):
 def test_an_empty_bucket(c):
     c.create("empty")
     for node in NODES:
-        root = document(root_at(c, node).call("GET", "/empty", pairs=[("list-type", "2")]))
+        root = document(root_of(c, node).call("GET", "/empty", pairs=[("list-type", "2")]))
         equal((keys_of(root), text_of(root, "KeyCount"), text_of(root, "IsTruncated")),
               ([], "0", "false"), "an empty bucket")
-    refused(root_at(c, "t1").call("GET", "/nowhere"), 404, "NoSuchBucket")
+    refused(root_of(c, "t1").call("GET", "/nowhere"), 404, "NoSuchBucket")
 
 
 def test_pages_of_both_versions(c):
@@ -207,7 +203,7 @@ def test_pages_of_both_versions(c):
     fill(c, "paged", names)
     for node, size in zip(NODES, (1, 7, 30, 1000)):
         for is_v2 in (False, True):
-            s3 = root_at(c, node)
+            s3 = root_of(c, node)
             equal(pages(s3, "paged", is_v2, size), (names, []), f"keys, pages of {size}")
             equal(pages(s3, "paged", is_v2, size, [("delimiter", "/")]),
                   (["z"], ["a/", "b/", "c/"]), f"with a delimiter, pages of {size}")
@@ -220,9 +216,9 @@ def test_pages_of_both_versions(c):
 
 def test_what_a_list_says_of_an_object(c):
     fill(c, "said", ["one"])
-    head = root_at(c, "t3").call("HEAD", "/said/one").expect(200)
+    head = root_of(c, "t3").call("HEAD", "/said/one").expect(200)
     for pairs in ([], [("list-type", "2"), ("fetch-owner", "true")]):
-        root = document(root_at(c, "p2").call("GET", "/said", pairs=pairs))
+        root = document(root_of(c, "p2").call("GET", "/said", pairs=pairs))
         entry = root.find(NAMESPACE + "Contents")
         equal((text_of(entry, "ETag"), text_of(entry, "Size"), text_of(entry, "StorageClass")),
               (head.headers["ETag"], "3", "STANDARD"), "tag, size and class")
@@ -232,7 +228,7 @@ def test_what_a_list_says_of_an_object(c):
 def test_odd_keys(c):
     fill(c, "odd", ODD)
     for node in NODES:
-        s3 = root_at(c, node)
+        s3 = root_of(c, node)
         body = s3.call("GET", "/odd", pairs=[("encoding-type", "url")]).expect(200).body
         wanted = sorted(ODD, key=lambda n: n.encode())
         from_url = [unquote(k) for k in keys_of(ElementTree.fromstring(body))]
@@ -261,10 +257,10 @@ def pages_of_versions(s3, bucket, size, pairs=()):
 
 
 def test_each_object_has_one_version(c):
-    head = root_at(c, "t1").call("HEAD", "/paged/a/000").expect(200)
+    head = root_of(c, "t1").call("HEAD", "/paged/a/000").expect(200)
     names = [f"{d}/{i:03}" for d in "abc" for i in range(20)] + ["z"]
     for node, size in zip(NODES, (1, 7, 30, 1000)):
-        s3 = root_at(c, node)
+        s3 = root_of(c, node)
         versions, _ = pages_of_versions(s3, "paged", size)
         equal([text_of(v, "Key") for v in versions], names, f"keys, pages of {size}")
         equal({(text_of(v, "VersionId"), text_of(v, "IsLatest")) for v in versions},
@@ -276,7 +272,7 @@ def test_each_object_has_one_version(c):
               f"with a delimiter, pages of {size}")
     for pairs in ([("version-id-marker", "null")],
                   [("key-marker", "a"), ("version-id-marker", "7")]):
-        refused(root_at(c, "p2").call("GET", "/paged", pairs=[("versions", ""), *pairs]), 400,
+        refused(root_of(c, "p2").call("GET", "/paged", pairs=[("versions", ""), *pairs]), 400,
                 "InvalidArgument")
 
 
@@ -286,7 +282,7 @@ def test_a_list_of_1001_keys_has_two_pages(c):
     c.create("wide")
     in_parallel(lambda n: c.put("wide", n, b"").expect(200), names)
     for node, is_v2 in (("p1", True), ("t2", False)):
-        s3 = root_at(c, node)
+        s3 = root_of(c, node)
         mode = [("list-type", "2")] if is_v2 else []
         first = document(s3.call("GET", "/wide", pairs=[*mode, ("encoding-type", "url")]))
         equal(([unquote(k) for k in keys_of(first)], text_of(first, "IsTruncated")),
@@ -296,7 +292,7 @@ def test_a_list_of_1001_keys_has_two_pages(c):
         second = document(s3.call("GET", "/wide", pairs=[*mode, ("encoding-type", "url"), after]))
         equal(([unquote(k) for k in keys_of(second)], text_of(second, "IsTruncated")),
               (names[1000:], "false"), "the second page")
-    s3 = root_at(c, "t3")
+    s3 = root_of(c, "t3")
     many = document(s3.call("GET", "/wide", pairs=[("list-type", "2"), ("max-keys", "5000")]))
     equal((len(keys_of(many)), text_of(many, "MaxKeys")), (1000, "1000"), "more than AWS gives")
     equal(pages(s3, "wide", True, 1000, [("delimiter", "/"), ("encoding-type", "url")]),
@@ -306,7 +302,7 @@ def test_a_list_of_1001_keys_has_two_pages(c):
 
 
 def test_bad_parameters(c):
-    s3 = root_at(c, "t1")
+    s3 = root_of(c, "t1")
     for pairs in ([("max-keys", "x")], [("max-keys", "-1")], [("encoding-type", "hex")],
                   [("list-type", "2"), ("continuation-token", "")],
                   [("list-type", "2"), ("continuation-token", "no token")],
@@ -319,7 +315,7 @@ def test_bad_parameters(c):
 def test_a_list_is_never_short(c):
     c.kill("t2")
     c.wait_node("t2", "unreachable")
-    refused(root_at(c, "p1").call("GET", "/paged"), 503, "SlowDown")
+    refused(root_of(c, "p1").call("GET", "/paged"), 503, "SlowDown")
     c.start("t2")
     c.wait_node("t2", "active")
 

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 
 from access_lib import GuardedCluster, make_user
 from lib import ROOT, Cluster, check, equal, in_parallel, main
-from s3_lib import NAMESPACE, S3, refused, s3ref, use_backend_keys
+from s3_lib import NAMESPACE, S3, refused, root_of, s3ref, use_backend_keys
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 from fake_s3 import FakeS3  # noqa: E402
@@ -19,10 +19,6 @@ BACKEND = FakeS3({ACCESS: SECRET})
 NODES = ("p1", "t1", "t2", "t3")
 DATA = os.urandom(3 << 20)
 KEPT = {"Content-Type": "text/x", "Content-Encoding": "gzip", "x-amz-meta-color": "red"}
-
-
-def root_of(c, node="p1"):
-    return S3(c, c.root.access, c.root.secret, node)
 
 
 def copy(client, source, path, headers=None, **more):
@@ -84,6 +80,16 @@ def test_sources_in_all_their_forms(c):
     refused(copy(root_of(c), "/b/from 100", "/b/no", {"x-amz-copy-source-range": "bytes=0-9"}),
             400, "InvalidRequest")
     refused(root_of(c).call("GET", "/b/no"), 404, "NoSuchKey")
+
+
+def test_a_plog_is_no_source(c):
+    client = root_of(c)
+    client.call("PUT", "/b/plog", b"{}", headers={"Content-Type": "application/vnd.dfc.plog+json"}).expect(200)
+    refused(copy(client, "/b/plog", "/b/no"), 400, "InvalidRequest")
+    refused(copy(client, "/b/plog", "/b/plog", {"x-amz-metadata-directive": "REPLACE"}), 400, "InvalidRequest")
+    refused(client.call("GET", "/b/no"), 404, "NoSuchKey")
+    tags = b"<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>"
+    client.call("PUT", "/b/plog", tags, pairs=[("tagging", "")]).expect(200)
 
 
 def test_metadata_can_be_replaced(c):

@@ -5,11 +5,7 @@ import json
 
 from access_lib import GuardedCluster, make_user
 from lib import Cluster, check, equal, main
-from s3_lib import S3, code_of, refused, time_text
-
-
-def root_of(c, **options):
-    return S3(c, c.root.access, c.root.secret, **options)
+from s3_lib import S3, code_of, refused, root_of, time_text
 
 
 def test_a_signed_request_gets_the_buckets_that_its_user_may_list(c):

@@ -11,7 +11,7 @@ from access_lib import GuardedCluster
 from cold_lib import FakeS3, files_open
 from frozen import frozen
 from lib import Failed, check, equal, in_parallel, main, raw_exchange, wait_for
-from s3_lib import S3, code_of, refused, s3ref, time_text, use_backend_keys
+from s3_lib import code_of, refused, root_of, s3ref, time_text, use_backend_keys
 
 DATA = os.urandom(3 << 20)
 ACCESS, SECRET = "AKIDEXAMPLE", "secret"
@@ -21,10 +21,6 @@ BUCKETS = {"one": {}, "copies": {"copies": 2}, "slices": {"ec": "2+1"},
 STALL = "2s"
 FULL = ("--space-low=1%", "--space-high=2%", "--space-out=3%")  # of a disk that has a byte
 LARGE = DATA * 16  # more than sockets and pipes hold
-
-
-def root_of(c, node="p1"):
-    return S3(c, c.root.access, c.root.secret, node)
 
 
 def key_of(c, bucket, owner):
@@ -228,17 +224,13 @@ def test_a_client_that_leaves_ends_the_transfer(c):
 def test_a_full_disk(c):
     fs = os.statvfs(c.dir)
     check(fs.f_bavail < 0.96 * fs.f_blocks, "the disk of the temporary directory is empty")
-    c.stop("t1")
-    c.start("t1", *(f"--arg={a}" for a in FULL))
-    c.wait_node("t1", "active")
+    c.restart("t1", *(f"--arg={a}" for a in FULL))
     for node, key in places(c, "one"):
         for size in (100, len(DATA)):
             refused(root_of(c, node).call("PUT", "/one/" + key, DATA[:size]), 507,
                     "InsufficientCapacity")
         refused(root_of(c, node).call("GET", "/one/" + key), 404, "NoSuchKey")
-    c.stop("t1")
-    c.start("t1")
-    c.wait_node("t1", "active")
+    c.restart("t1")
     root_of(c).call("PUT", "/one/" + key, DATA).expect(200)
 
 

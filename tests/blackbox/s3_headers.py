@@ -6,7 +6,7 @@ import os
 
 from access_lib import GuardedCluster
 from lib import check, equal, main
-from s3_lib import S3, refused
+from s3_lib import refused, root_of
 
 NODES = ("p1", "t1", "t2", "t3")
 DATA = os.urandom(1000)
@@ -14,10 +14,6 @@ KEPT = {"Content-Type": "text/x", "Content-Encoding": "gzip", "Content-Language"
         "Content-Disposition": 'attachment; filename="a b.txt"',
         "Cache-Control": "max-age=60, public", "Expires": "Mon, 01 Jan 2035 00:00:00 GMT"}
 KINDS = {"one": {}, "copies": {"copies": 2}, "slices": {"ec": "1+1"}, "md5": {"etag": "md5"}}
-
-
-def root_of(c, node="p1"):
-    return S3(c, c.root.access, c.root.secret, node)
 
 
 def shown(reply):

@@ -11,7 +11,7 @@ import threading
 
 from access_lib import GuardedCluster
 from lib import check, equal, main, raw_connection
-from s3_lib import S3, s3ref, time_text
+from s3_lib import root_of, s3ref, time_text
 
 SIZES = (0, 1, 1000, 20000, 65536, 65537, 300000, 2 << 20)
 BUCKET, OWNER = "kept", "t3"
@@ -23,10 +23,6 @@ def content(size, salt):
     """Bytes that no other object has at any place."""
     block = hashlib.sha256(salt.encode()).digest() * 128
     return (block * (size // len(block) + 1))[:size]
-
-
-def root_of(c, node="p1"):
-    return S3(c, c.root.access, c.root.secret, node)
 
 
 def request(c, node, method, key, headers=None, version="1.1", tail=b""):

@@ -101,6 +101,10 @@ class S3:
         return [e.text for e in root.iter(NAMESPACE + "Name")]
 
 
+def root_of(c, node="p1", **options):
+    return S3(c, c.root.access, c.root.secret, node, **options)
+
+
 class S3Cluster(GuardedCluster):
     """Each node has a listener for S3 alone."""
 

@@ -10,15 +10,11 @@ import urllib.parse
 
 from access_lib import GuardedCluster, make_user
 from lib import Cluster, check, equal, in_parallel, main, wait_for
-from s3_lib import S3, refused, s3ref, time_text
+from s3_lib import S3, refused, root_of, s3ref, time_text
 
 NODES = ("p1", "t1", "t2", "t3")
 DATA = os.urandom(3 << 20)
 ESTABLISHED = "01"  # in /proc/net/tcp
-
-
-def root_of(c, node="p1"):
-    return S3(c, c.root.access, c.root.secret, node)
 
 
 def test_bytes_written_at_any_node_are_read_at_all_others(c):

@@ -14,8 +14,8 @@ from access_lib import GuardedCluster
 from cold_meta import evict
 from ec import patient
 from lib import ROOT, check, equal, main
-from s3_lib import NAMESPACE, refused, s3ref, use_backend_keys
-from s3_uploads import MIN, NODES, abort, copy, framed, md5_of, root_of, send, texts
+from s3_lib import NAMESPACE, refused, root_of, s3ref, use_backend_keys
+from s3_uploads import MIN, NODES, abort, copy, framed, md5_of, send, texts
 from uploads_lib import folder
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))

@@ -10,8 +10,8 @@ from access_lib import GuardedCluster
 from cold_meta import evict
 from ec import patient
 from lib import ROOT, Cluster, check, equal, main
-from s3_lib import S3, refused, use_backend_keys
-from s3_uploads import MIN, NODES, PARTS, begin, complete, copy, root_of, send, tag_of, upload_of
+from s3_lib import S3, refused, root_of, use_backend_keys
+from s3_uploads import MIN, NODES, PARTS, begin, complete, copy, send, tag_of, upload_of
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 from fake_s3 import FakeS3  # noqa: E402
@@ -207,9 +207,7 @@ def test_without_access_control(_):
     c.create("b")
     upload_of(S3(c), "/b/o")
     shows_parts(S3(c), "/b/o")
-    c.stop("t1")
-    c.start("t1")
-    c.wait_node("t1", "active")
+    c.restart("t1")
     shows_parts(S3(c), "/b/o")
     c.remove()
 

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 
 from access_lib import GuardedCluster
 from lib import Cluster, check, equal, main
-from s3_lib import NAMESPACE, S3, refused, s3ref
+from s3_lib import NAMESPACE, S3, refused, root_of, s3ref
 from s3_objects import put_framed
 
 NODES = ("p1", "t1", "t2", "t3")
@@ -17,10 +17,6 @@ TYPES = ("crc32", "crc32c", "crc64nvme", "sha1", "sha256")
 KINDS = {"one": {}, "copies": {"copies": 2}, "md5": {"etag": "md5"}}
 PREFIX = "x-amz-checksum-"
 ENABLED = {PREFIX + "mode": "ENABLED"}
-
-
-def root_of(c, node="p1"):
-    return S3(c, c.root.access, c.root.secret, node)
 
 
 def sums_of(reply):

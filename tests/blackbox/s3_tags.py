@@ -14,7 +14,7 @@ from cold_lib import metric
 from cold_meta import evict
 from ec import patient
 from lib import ROOT, Cluster, check, equal, in_parallel, main, wait_for
-from s3_lib import NAMESPACE, S3, refused, s3ref, use_backend_keys
+from s3_lib import NAMESPACE, S3, refused, root_of, s3ref, use_backend_keys
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 from fake_s3 import FakeS3  # noqa: E402
@@ -129,10 +129,6 @@ def test_backends_have_them_among_the_metadata(c):
 
 
 # --- S3 -----------------------------------------------------------------------------------------
-
-
-def root_of(c, node="p1"):
-    return S3(c, c.root.access, c.root.secret, node)
 
 
 def tagging(tags):

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 from access_lib import GuardedCluster, make_user
 from lib import check, equal, main, wait_for
-from s3_lib import NAMESPACE, S3, refused
+from s3_lib import NAMESPACE, S3, refused, root_of
 
 NODES = ("p1", "p2", "t1", "t3")
 
@@ -30,10 +30,6 @@ KINDS = {
                   LIFECYCLE.format(RULE.format("tmp") + RULE.format("old")), 200,
                   "NoSuchLifecycleConfiguration"),
 }
-
-
-def root_at(c, node):
-    return S3(c, c.root.access, c.root.secret, node)
 
 
 def leaves(text):
@@ -63,7 +59,7 @@ def test_documents_at_every_node(c):
     c.create("bare")
     for kind, (first, second, status, _) in KINDS.items():
         for node in NODES:
-            s3 = root_at(c, node)
+            s3 = root_of(c, node)
             lacks(s3, "kept", kind)
             for text in (first, second):
                 put(s3, "kept", kind, text).expect(status)
@@ -75,7 +71,7 @@ def test_documents_at_every_node(c):
 
 
 def test_what_is_refused(c):
-    s3 = root_at(c, "t1")
+    s3 = root_of(c, "t1")
     for kind, (text, _, _, _) in KINDS.items():
         refused(put(s3, "nowhere", kind, text), 404, "NoSuchBucket")
         refused(put(s3, "kept", kind, text + "<"), 400, "MalformedXML")
@@ -86,8 +82,7 @@ def test_what_is_refused(c):
     many = "".join(RULE.format("r" * 100 + str(i)) for i in range(60))
     refused(put(s3, "kept", "lifecycle", LIFECYCLE.format(many)), 400, "EntityTooLarge")
     refused(put(s3, "kept", "tagging", TAGS.format(TAG.format("a", "1") * 2)), 400, "InvalidTag")
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "bucket_texts_max",
-                                  "value": "100"}).expect(200)
+    c.setting("bucket_texts_max", "100")
     refused(put(s3, "kept", "cors", KINDS["cors"][0]), 503, "SlowDown")
     c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "bucket_texts_max"}).expect(200)
     for kind in KINDS:
@@ -98,7 +93,7 @@ def test_rights(c):
     reader = make_user(c, "reader", [{"rights": ["list", "read"], "bucket": "kept"}])
     writer = make_user(c, "writer", [{"rights": ["write"], "bucket": "kept"}])
     text = KINDS["tagging"][0]
-    put(root_at(c, "p2"), "kept", "tagging", text).expect(204)
+    put(root_of(c, "p2"), "kept", "tagging", text).expect(204)
     has(S3(c, reader.access, reader.secret, "t1"), "kept", "tagging", text)
     for user in (reader, writer):
         s3 = S3(c, user.access, user.secret, "t1")
@@ -109,7 +104,7 @@ def test_rights(c):
 
 def test_documents_outlive_nodes(c):
     for kind, (text, _, status, _) in KINDS.items():
-        put(root_at(c, "t3"), "kept", kind, text).expect(status)
+        put(root_of(c, "t3"), "kept", kind, text).expect(status)
     for node in ("t1", "p2", "p1"):
         c.kill(node, "-9")
         c.start(node)
@@ -118,11 +113,11 @@ def test_documents_outlive_nodes(c):
     c.call("POST", "/v1/buckets/kept", {"action": "rename", "name": "moved"}).expect(204)
     for node in NODES:
         for kind, (text, _, _, _) in KINDS.items():
-            has(root_at(c, node), "moved", kind, text)
-    root_at(c, "p1").call("DELETE", "/moved").expect(204)
-    root_at(c, "p1").call("PUT", "/moved").expect(200)
+            has(root_of(c, node), "moved", kind, text)
+    root_of(c, "p1").call("DELETE", "/moved").expect(204)
+    root_of(c, "p1").call("PUT", "/moved").expect(200)
     for kind in KINDS:
-        lacks(root_at(c, "t1"), "moved", kind)
+        lacks(root_of(c, "t1"), "moved", kind)
 
 
 # --- ACLs ----------------------------------------------------------------------------------------
@@ -141,7 +136,7 @@ def test_acls(c):
     S3(c, owner.access, owner.secret, "p1").call("PUT", "/olgas/o", b"x").expect(200)
     acl = [("acl", "")]
     for node in NODES:
-        s3 = root_at(c, node)
+        s3 = root_of(c, node)
         for path in ("/olgas", "/olgas/o"):
             equal(grants(s3.call("GET", path, pairs=acl)), ("olga", [("olga", "FULL_CONTROL")]),
                   f"ACL of {path}")
@@ -158,7 +153,7 @@ def test_acls(c):
         refused(s3.call("GET", "/nowhere", pairs=acl), 404, "NoSuchBucket")
         refused(s3.call("PUT", "/nowhere", pairs=acl, headers={"x-amz-acl": "private"}), 404,
                 "NoSuchBucket")
-    refused(root_at(c, "p1").call("PUT", "/olgas/p", b"x", headers={"x-amz-acl": "public-read"}),
+    refused(root_of(c, "p1").call("PUT", "/olgas/p", b"x", headers={"x-amz-acl": "public-read"}),
             400, "AccessControlListNotSupported")
 
 
@@ -177,7 +172,7 @@ def preflight(c, node, path, origin, method, asked=None):
 
 def test_preflights(c):
     c.create("web")
-    put(root_at(c, "p1"), "web", "cors", CORS.format(APP + OPEN)).expect(200)
+    put(root_of(c, "p1"), "web", "cors", CORS.format(APP + OPEN)).expect(200)
     for node in NODES:
         wait_for(lambda node=node: preflight(c, node, "/web", "http://x", "GET").status == 200,
                  f"{node} has the document")
@@ -208,7 +203,7 @@ def test_requests_of_pages(c):
     origin = {"Origin": "https://a.example.org"}
     c.put("web", "o", b"data")
     for node in NODES:
-        s3 = root_at(c, node)
+        s3 = root_of(c, node)
         reply = s3.call("GET", "/web/o", headers=origin).expect(200)
         equal([reply.headers[n] for n in (ALLOW + "Origin", "Access-Control-Expose-Headers",
                                           "Vary")],

@@ -13,7 +13,7 @@ import xml.etree.ElementTree as ElementTree
 from access_lib import GuardedCluster, make_user
 from frozen import frozen
 from lib import Cluster, check, equal, in_parallel, main, wait_for
-from s3_lib import NAMESPACE, S3, refused, s3ref, time_text
+from s3_lib import NAMESPACE, S3, refused, root_of, s3ref, time_text
 
 NODES = ("p1", "t1", "t2", "t3")
 MIN = 5 << 20  # bytes of each part but the last
@@ -22,10 +22,6 @@ DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 PARTS = (DATA[:MIN], DATA[MIN:2 * MIN], DATA[2 * MIN:])
 KEPT = {"Content-Type": "text/x", "Content-Encoding": "gzip", "Cache-Control": "max-age=60",
         "x-amz-meta-color": "red"}
-
-
-def root_of(c, node="p1"):
-    return S3(c, c.root.access, c.root.secret, node)
 
 
 def md5_of(data):
@@ -506,7 +502,7 @@ def test_a_completion_that_takes_long(c):
 def test_a_completion_at_a_stopped_target(c):
     """It ends when the target has been unreachable for the stall timeout, and can be repeated."""
     path = "/b/" + next(f"q{i}" for i in range(100) if c.owner("b", f"q{i}") == "t3")
-    restart(c, "t1", "--arg=--stall-timeout=1s", "--arg=--s3-complete-ping=20ms")
+    c.restart("t1", "--arg=--stall-timeout=1s", "--arg=--s3-complete-ping=20ms")
     client = root_of(c, "t1")
     upload = begin(client, path)
     rows = [(1, send(client, path, upload, 1, b"doubt").expect(200).headers["ETag"])]
@@ -518,13 +514,7 @@ def test_a_completion_at_a_stopped_target(c):
     check("repeat the request" in root.findtext("Message"), "what to do")
     wait_for(lambda: complete(client, path, upload, rows).status == 200, "the repetition")
     equal(client.call("GET", path).expect(200).body, b"doubt", "the bytes")
-    restart(c, "t1")
-
-
-def restart(c, node, *args):
-    c.stop(node)
-    c.start(node, *args)
-    c.wait_node(node, "active")
+    c.restart("t1")
 
 
 def begin_completion(client, path, upload, rows):

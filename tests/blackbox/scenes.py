@@ -62,10 +62,6 @@ def names_owned_by(bucket_id, wanted, targets):
             if owners_in_rank(bucket_id, name, targets)[:len(wanted)] == wanted)
 
 
-def setting(c, name, value):
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": name, "value": value}).expect(200)
-
-
 class Scene:
     def __init__(self, c, bucket, copies, **props):
         self.c, self.bucket, self.began = c, bucket, time.monotonic()
@@ -194,7 +190,7 @@ class Scene:
     # --- what befalls it ---
 
     def repairs(self, wanted):
-        setting(self.c, "repair_delay", "0s" if wanted else "1h")
+        self.c.setting("repair_delay", "0s" if wanted else "1h")
 
     def await_staged(self, target):
         """Until the bytes of the last write in the background are there (or it is over)."""

@@ -166,8 +166,7 @@ def cursors(c):
 def test_it_goes_on_after_a_restart(c):
     in_parallel(lambda i: c.put("b", f"large/{i:03d}", b"l" * (64 << 10)), range(40))
     total = sum(len(body(n)) for n in NAMES[:-1] if n != LEFT) + 40 * (64 << 10)
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "scrub_rate",
-                                  "value": "128KiB"}).expect(200)
+    c.setting("scrub_rate", "128KiB")
     job = start(c)
 
     def has_saved():
@@ -180,8 +179,7 @@ def test_it_goes_on_after_a_restart(c):
     check(state_of(c, job) in ("running", "queued"), "it waits for the target")
     request = {"action": "start", "name": "scrub"}
     c.call("POST", "/v1/jobs", request).expect(409)
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "scrub_rate",
-                                  "value": "0"}).expect(200)
+    c.setting("scrub_rate", "0")
     wait_for(lambda: state_of(c, job) == "finished", "its end")
     equal(read_by(c, job), total, "what was read is counted once")
     equal(found_by(c.get_json(f"/v1/jobs/{job}")), set(), "differences")
@@ -208,12 +206,10 @@ def test_it_begins_by_itself(c):
         return [j for j in c.get_json("/v1/jobs")["jobs"] if j["kind"] == "scrub"]
 
     before = {j["id"] for j in scrubs()}
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "scrub_interval",
-                                  "value": "100ms"}).expect(200)
+    c.setting("scrub_interval", "100ms")
     wait_for(lambda: any(j["id"] not in before and j["state"] == "finished" for j in scrubs()),
              "a scrub that nobody has started")
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "scrub_interval",
-                                  "value": "0"}).expect(200)
+    c.setting("scrub_interval", "0")
     wait_for(lambda: all(j["state"] in ENDED for j in scrubs()), "the end of the last of them")
     equal(c.get("b", NAMES[7]).expect(200).body, body(NAMES[7]), "an object")
 

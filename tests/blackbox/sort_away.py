@@ -11,11 +11,10 @@ import os
 import time
 
 from cold_lib import run_job
-from copies import setting
 from lib import check, equal, main, wait_for
 from sort_copies import SHARDS, contents, copies_on_disk, cost, create, repaired, spec_of
 from sort_errors import job_files
-from sort_failures import restart, tar_of, with_faults
+from sort_failures import tar_of, with_faults
 
 COPIES = int(os.environ.get("DFC_COPIES", 2))
 LOST = int(os.environ.get("DFC_LOST", 1))
@@ -31,7 +30,7 @@ def lost_of(c):
 
 
 def test_what_it_comes_to(c):
-    setting(c, "repair_delay", "0s")
+    c.setting("repair_delay", "0s")
     create(c, "in", COPIES)
     create(c, "out", COPIES)
     for i in range(SHARDS):
@@ -60,7 +59,7 @@ def alive(c, nodes):
 def arm(c, point, lost):
     """They are ready to die at the point; nobody lags."""
     for node in lost:
-        restart(c, node, f"--arg=--faults={FAULTS.get(point, point + '=kill@1')}")
+        c.restart(node, f"--arg=--faults={FAULTS.get(point, point + '=kill@1')}")
     c.ended_by_test.update(lost)
     repaired(c)
 

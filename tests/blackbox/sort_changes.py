@@ -44,9 +44,7 @@ def contents(c, name):
 
 def slow_down(c, point):
     for target in c.targets():
-        c.stop(target)
-        c.start(target, f"--arg=--faults={point}=delay:250")
-        c.wait_node(target, "active")
+        c.restart(target, f"--arg=--faults={point}=delay:250")
 
 
 def sort_meanwhile(c, name, point, change):
@@ -78,8 +76,7 @@ def reference(c):
 
 
 def test_inputs(c):
-    c.call("PUT", "/v1/cluster",
-           {"action": "setconfig", "name": "rebalance_keep", "value": "2s"}).expect(200)
+    c.setting("rebalance_keep", "2s")
     c.create("in", durability="async")
     c.create("out")
     for i in range(SHARDS):
@@ -124,9 +121,7 @@ def test_old_pins_are_not_read(c):
     earlier pin of
     that name is on another mountpath (the object has moved since) is of no interest."""
     wanted = reference(c)
-    c.stop("t2")
-    c.start("t2", "--arg=--faults=sort.create=kill@1")
-    c.wait_node("t2", "active")
+    c.restart("t2", "--arg=--faults=sort.create=kill@1")
     c.ended_by_test.add("t2")
     job_id = c.sort(spec_of("pins"))
     wait_for(lambda: c.pid("t2") is None, "t2 dies over its first output")

@@ -10,11 +10,10 @@ where targets and the primary die; DFC_LOST (1): how many targets."""
 import hashlib
 import os
 
-from copies import setting
 from lib import ENDED, Failed, check, equal, main, wait_for
 from sort_chaos import Watcher
 from sort_errors import job_files
-from sort_failures import restart, tar_of, with_faults
+from sort_failures import tar_of, with_faults
 
 COPIES = int(os.environ.get("DFC_COPIES", 2))
 SHARDS = 16
@@ -62,7 +61,7 @@ def whole(c, name, job, wanted):
 
 
 def test_the_same_as_with_one_copy(c):
-    setting(c, "repair_delay", "0s")
+    c.setting("repair_delay", "0s")
     for bucket, copies in (("one", 1), ("plain", 1), ("in", COPIES), ("out", COPIES)):
         create(c, bucket, copies)
     for i in range(SHARDS):
@@ -163,7 +162,7 @@ def test_targets_that_die_and_come_back(c):
     lost = c.targets()[:int(os.environ.get("DFC_LOST", 1))]
     for point in os.environ.get("DFC_POINTS", "sort.finish").split():
         for target in lost:
-            restart(c, target, f"--arg=--faults={point}=kill@1")
+            c.restart(target, f"--arg=--faults={point}=kill@1")
         repaired(c)
         c.ended_by_test.update(lost)
         job = bring_back(c, c.sort(spec_of("killed")))
@@ -171,7 +170,7 @@ def test_targets_that_die_and_come_back(c):
               flush=True)
         whole(c, "killed", job, c.wanted)
         for target in lost:
-            restart(c, target)  # it may not have passed the point
+            c.restart(target)  # it may not have passed the point
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from ec import restart as restart_all
 from lib import ENDED, check, equal, main, wait_for
 from sort_copies import contents, copies_on_disk, repaired
 from sort_errors import job_files
-from sort_failures import restart, tar_of
+from sort_failures import tar_of
 
 SHARDS = 12
 MIN_SIZE = 20000
@@ -188,19 +188,19 @@ def pins_of(c, target):
 
 
 def test_an_abort_while_they_are_read_leaves_nothing(c):
-    restart(c, "t1", "--arg=--faults=sort.extract=delay:1000")
+    c.restart("t1", "--arg=--faults=sort.extract=delay:1000")
     job_id = c.sort(spec_of("abort"))
     wait_for(lambda: pins(c), "a shard that is brought")
     c.call("DELETE", f"/v1/sort/abort?id={job_id}").expect(202)
     equal(c.wait_job(job_id)["state"], "aborted", "state")
     wait_for(lambda: not job_files(c), "the job's files are removed")
     equal(copies_on_disk(c, "out"), [], "outputs")
-    restart(c, "t1")
+    c.restart("t1")
 
 
 def test_who_restarts_has_what_was_brought(c):
     repaired(c)
-    restart(c, "t2", "--arg=--faults=sort.create=kill@1")
+    c.restart("t2", "--arg=--faults=sort.create=kill@1")
     c.ended_by_test.add("t2")
     repaired(c)
     job_id = c.sort(spec_of("again"))
@@ -226,7 +226,7 @@ def test_who_restarts_has_what_was_brought(c):
 def test_a_target_is_killed_over_its_slices(c):
     """Before their manifest is hidden: nobody knows them, and they go."""
     repaired(c)
-    restart(c, "t3", "--arg=--faults=ec.stored=kill@2")
+    c.restart("t3", "--arg=--faults=ec.stored=kill@2")
     c.ended_by_test.add("t3")
     repaired(c)
     job_id = c.sort(spec_of("killed"))
@@ -262,7 +262,7 @@ def hidden(c):
 def test_slices_of_what_is_hidden_stay(c):
     """While t1 is at its first output, the others look through all slices."""
     others = [t for t in c.targets() if t != "t1"]
-    restart(c, "t1", "--arg=--faults=sort.create=delay:600000")
+    c.restart("t1", "--arg=--faults=sort.create=delay:600000")
     repaired(c)
     job_id = c.sort(spec_of("hidden"))
     wait_for(lambda: len(hidden(c)) >= 3, "hidden outputs", LONG)
@@ -300,7 +300,7 @@ def test_slices_of_an_abort_go(c):
     repaired(c)
     for t in c.targets():
         args = ["--arg=--faults=sort.create=delay:600000"] if t == "t1" else []
-        restart(c, t, "--arg=--slices-grace=4s", *args)
+        c.restart(t, "--arg=--slices-grace=4s", *args)
     repaired(c)
     job_id = c.sort(spec_of("gone"))
     wait_for(lambda: slices_of_bucket(c, "out") > 0, "slices of outputs", LONG)
@@ -330,7 +330,7 @@ def lose_slices(c, target, bucket="out"):
 def test_slices_of_what_is_hidden_are_lost(c):
     """One target after the other loses its own, more than m in all, before anybody could see the
     outputs."""
-    restart(c, "t1", "--arg=--faults=sort.create=delay:600000")
+    c.restart("t1", "--arg=--faults=sort.create=delay:600000")
     repaired(c)
     job_id = c.sort(spec_of("losses"))
     wait_for(lambda: all(has_some(c, "out", t) for t in c.targets() if t != "t1"), "slices", LONG)
@@ -381,7 +381,7 @@ def test_targets_die_over_the_commit(c):
 
 def test_a_target_is_lost_over_its_slices_for_good(c):
     repaired(c)
-    restart(c, "t3", "--arg=--faults=ec.stored=kill@2")
+    c.restart("t3", "--arg=--faults=ec.stored=kill@2")
     c.ended_by_test.add("t3")
     repaired(c)
     job = c.wait_job(c.sort(spec_of("without")), seconds=LONG)
@@ -426,7 +426,7 @@ def test_too_few_targets_for_slices(c):
 def test_a_target_is_lost_for_good(c):
     """The others read the shards that it would have brought, too, without its slices."""
     repaired(c)
-    restart(c, "t2", "--arg=--faults=sort.extract=kill@1")
+    c.restart("t2", "--arg=--faults=sort.extract=kill@1")
     c.ended_by_test.add("t2")
     repaired(c)
     check(slice_files(c, "t2"), "slices of the target that dies")

@@ -31,15 +31,9 @@ def spec_of(name):
             "output_shard_size": "40KiB", "dali_indexes": True}
 
 
-def restart(c, node, *args):
-    c.stop(node)
-    c.start(node, *args)
-    c.wait_node(node, "active")
-
-
 def with_faults(c, faults):
     for target in c.targets():
-        restart(c, target, *([f"--arg=--faults={faults}"] if faults else []))
+        c.restart(target, *([f"--arg=--faults={faults}"] if faults else []))
 
 
 def nothing_is_left(c):
@@ -71,7 +65,7 @@ def test_abort_in_each_phase(c):
 
 def test_errors_in_each_phase(c):
     for point in POINTS:
-        restart(c, "t2", f"--arg=--faults={point}=EIO@1")
+        c.restart("t2", f"--arg=--faults={point}=EIO@1")
         job = c.wait_job(c.sort(spec_of("error")))
         if job["state"] == "finished":  # t2 has no part in this phase of this job
             # Or its peers were heard first, who only miss it: then it was not to fail again.
@@ -83,15 +77,15 @@ def test_errors_in_each_phase(c):
             equal(job["state"], "failed", f"state after EIO at {point}")
             check("t2" in str(job["errors"]), f"the node is not named: {job['errors']}")
         nothing_is_left(c)
-    restart(c, "t2")
+    c.restart("t2")
 
 
 def test_a_full_disk(c):
-    restart(c, "t3", "--arg=--faults=sort.create=ENOSPC@1+")
+    c.restart("t3", "--arg=--faults=sort.create=ENOSPC@1+")
     job = c.wait_job(c.sort(spec_of("full")))
     equal(job["state"], "failed", "state")
     check(any(e["code"] == "no_space" for e in job["errors"]), f"errors: {job['errors']}")
-    restart(c, "t3")
+    c.restart("t3")
     nothing_is_left(c)
 
 
@@ -122,7 +116,7 @@ def test_a_target_killed_in_each_phase(c):
     wanted = undisturbed(c)
     for point in POINTS:
         for target in c.targets():
-            restart(c, target, f"--arg=--faults={point}=kill@1")
+            c.restart(target, f"--arg=--faults={point}=kill@1")
         c.ended_by_test.update(c.targets())
         job_id = c.sort(spec_of("killed"))
 
@@ -146,7 +140,7 @@ def test_one_of_three_redoes_its_own(c):
     wanted = undisturbed(c)
     mine = sum(c.owner("out", name.replace("works", "redo")) == "t2"
                for name in c.names("out", prefix="works-"))
-    restart(c, "t2", f"--arg=--faults=sort.finish=kill@{max(mine, 1)}")
+    c.restart("t2", f"--arg=--faults=sort.finish=kill@{max(mine, 1)}")
     c.ended_by_test.add("t2")
     job_id = c.sort({**spec_of("redo"), "create_concurrency_max_limit": 1
                      })  # 2 threads: it has 2 disks
@@ -173,8 +167,8 @@ def test_one_of_three_redoes_its_own(c):
 
 def test_it_has_so_many_attempts(c):
     """A target that dies over and over ends the job, which leaves nothing."""
-    restart(c, "p1", "--arg=--jobs_attempts_max=2")
-    restart(c, "t1", "--arg=--faults=sort.extract=kill@1")
+    c.restart("p1", "--arg=--jobs_attempts_max=2")
+    c.restart("t1", "--arg=--faults=sort.extract=kill@1")
     c.ended_by_test.add("t1")
     job_id = c.sort(spec_of("twice"))
 
@@ -190,8 +184,8 @@ def test_it_has_so_many_attempts(c):
     if c.pid("t1") is None:
         c.start("t1")
     else:
-        restart(c, "t1")
-    restart(c, "p1")
+        c.restart("t1")
+    c.restart("p1")
     c.wait_node("t1", "active")
     wait_for(lambda: not job_files(c), "the job's files are removed")
     equal(c.names("out", prefix="twice-"), [], "names in the output bucket")

@@ -8,7 +8,6 @@ import tarfile
 
 from lib import check, equal, main, wait_for
 from sort_errors import job_files
-from sort_failures import restart
 
 SHARDS = 8
 RECORDS = 1500  # of each shard: more rows than 1 MiB of tables has room for
@@ -72,7 +71,7 @@ def test_memory_that_does_not_suffice(c):
     equal(records(c, "spilled"), sorted(NAMES), "records, with little memory")
     c.put("in", "keys.txt", "".join(f"{name}\tx-%03d\n" for name in NAMES).encode())
     for target in c.targets():
-        restart(c, target, "--arg=--sort-key-map-memory=1MiB")
+        c.restart(target, "--arg=--sort-key-map-memory=1MiB")
     failed(c, "no_memory", {**spec_of("map"), "ekm_file": "dfc://in/keys.txt"})
     equal(c.names("out", prefix="x-"), [], "outputs")
 
@@ -108,7 +107,7 @@ def test_compressed_shards_that_are_missing(c):
 
 
 def test_an_abort_as_of_any_job(c):
-    restart(c, "t1", "--arg=--faults=sort.extract=delay:2000")
+    c.restart("t1", "--arg=--faults=sort.extract=delay:2000")
     before = c.names("out")
     job_id = c.sort(spec_of("aborted"))
     c.wait_job(job_id, "extracting")

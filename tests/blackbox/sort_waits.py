@@ -44,9 +44,7 @@ def test_one_large_output_shard(c):
         wanted.update(data[:RECORDS * (512 + -(-RECORD // 512) * 512)])
     wanted.update(bytes(1024))
     for target in c.targets():
-        c.stop(target)
-        c.start(target, IDLE, "--arg=--faults=disk.write=delay:15")
-        c.wait_node(target, "active")
+        c.restart(target, IDLE, "--arg=--faults=disk.write=delay:15")
     job = c.wait_job(c.sort({"input_bck": {"name": "in"}, "output_bck": {"name": "out"},
                              "input_format": {"prefix": ""}, "output_format": "o-%d",
                              "output_shard_size": "1GiB"}))

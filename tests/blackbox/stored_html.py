@@ -54,9 +54,7 @@ def test_from_a_backend(c):
 
 def test_without(c):
     for node in c.targets():
-        c.stop(node)
-        c.start(node, "--arg=--object-sandbox=false")
-        c.wait_node(node, "active")
+        c.restart(node, "--arg=--object-sandbox=false")
     equal(guards(c.get("b", "page").expect(200)), [None, None], "without")
 
 

@@ -195,9 +195,7 @@ def test_disks_that_are_lost_for_good(c):
     c.wait_node(VICTIM, "active")
     for name in mine:
         c.get("b", name).expect(404, "object_not_found")
-    c.stop(VICTIM)
-    c.start(VICTIM)
-    c.wait_node(VICTIM, "active")
+    c.restart(VICTIM)
 
 
 if __name__ == "__main__":

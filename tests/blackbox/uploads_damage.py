@@ -17,9 +17,7 @@ HOUR_MS = 3600 * 1000
 
 
 def restart(c, *args):
-    c.stop(T)
-    c.start(T, *(f"--arg={a}" for a in args))
-    c.wait_node(T, "active")
+    c.restart(T, *(f"--arg={a}" for a in args))
 
 
 def with_parts(c, bucket, name, bodies):

@@ -12,7 +12,7 @@ import os
 import random
 import socket
 
-from copies import setting, wait_repaired
+from copies import wait_repaired
 from lib import WAIT_SECONDS, check, equal, escape, in_parallel, main, wait_for
 from uploads_lib import (PART, Upload, all_uploads, bodies_of, folder, has_object, list_of,
                          open_uploads, patiently, sizes_of, tag_of)
@@ -156,7 +156,7 @@ STEPS = [(die_in_begin, "upload.made"), (die_in_begin, "upload.begun"),
 
 
 def test_buckets(c):
-    setting(c, "repair_delay", "0s")
+    c.setting("repair_delay", "0s")
     c.create("one")
     c.create("two", copies=2)
 

@@ -8,7 +8,7 @@ import os
 import random
 import subprocess
 
-from lib import check, equal, in_parallel, main
+from lib import BUILD, check, equal, in_parallel, main, wait_for
 
 FILES = {f"raw/{i % 7}/{i}.bin": random.Random(i).randbytes(i * 331) for i in range(120)}
 BURNERS = 4
@@ -137,6 +137,26 @@ def test_a_target_is_killed(c):
     equal((said["ok"], said["not_compared"]), (True, 0), "the verdict without a target")
     c.start(victim)
     c.wait_node(victim, "active")
+
+
+def test_a_burn_whose_lease_was_removed(c):
+    """A collection may have removed contents meanwhile: no image appears."""
+    tree = path_of(c, "leased")
+    os.mkdir(tree)
+    for i in range(2000):
+        with open(os.path.join(tree, str(i)), "wb") as f:
+            f.write(b"leased %d" % i)
+    leases = "/v1/objects/data?prefix=.dfc-vdisc/burn/"
+    command = [os.path.join(BUILD, "dfcctl"), "vdisc", "burn", "--tree", tree, "-o",
+               "dfc://data/leased.vdsc"]
+    with subprocess.Popen(command, env=c.dfcctl_environment(), stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as burner:
+        wait_for(lambda: c.get_json(leases)["entries"], "the lease")
+        for entry in c.get_json(leases)["entries"]:
+            c.call("DELETE", "/v1/objects/data/" + entry["name"]).expect(204)
+        said = burner.stderr.read()
+    check(burner.returncode != 0 and "was removed: 'vdisc gc'" in said, said)
+    check("leased.vdsc" not in c.names("data"), "an image without a lease")
 
 
 def test_an_object_is_replaced(c):

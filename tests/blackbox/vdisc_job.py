@@ -106,6 +106,9 @@ def test_what_a_job_refuses(c):
     c.call("POST", "/v1/buckets/raw", {"action": "burn", "value": {
         "prefix": "", "image": "a", "to": "nowhere"}}).expect(404, "bucket_not_found")
     check("n.vdsc" not in c.names("raw"), "a failed burn has left an image")
+    c.put("img", ".dfc-vdisc/gc/0123456789abcdef", b"")
+    fail(c, "raw", "object_reserved", "'vdisc gc' is at work", prefix="set/", image="n.vdsc", to="img")
+    c.call("DELETE", "/v1/objects/img/.dfc-vdisc/gc/0123456789abcdef").expect(204)
     burn(c, "raw", csv="empty.csv", image="empty.vdsc", allow_empty=True)
     dfcctl(c, "vdisc", "burn", "--job", "-i", "local.csv", "-o", "dfc://img/n.vdsc", code=2)
     dfcctl(c, "vdisc", "burn", "--job", "--tree", "/etc", "-o", "dfc://img/n.vdsc", code=2)
@@ -177,6 +180,130 @@ def burn_tree(c, number):
 def test_random_trees(c):
     c.create("trees")
     in_parallel(lambda number: burn_tree(c, number), range(TREES), workers=4)
+
+
+def numbered(seed, count, sizes):
+    rng = random.Random(seed)
+    return {f"d{i % 4}/{i}": rng.randbytes(rng.choice(sizes)) for i in range(count)}
+
+
+def write_files(c, name, files):
+    for path, data in files.items():
+        full = path_of(c, f"{name}/{path}")
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, "wb") as f:
+            f.write(data)
+        os.chmod(full, 0o644)
+        os.utime(full, (1_000_000_000, 1_000_000_000))
+    for at, _, _ in os.walk(path_of(c, name)):
+        os.chmod(at, 0o755)
+    return path_of(c, name)
+
+
+def write_list(c, bucket, name, files, checksums=True):
+    """The same as a list of objects; without checksums the targets compute them."""
+    in_parallel(lambda path: c.put(bucket, path, files[path]), files)
+    rows = [f"/{path},dfc://{bucket}/{path},{len(data)},"
+            f"{hashlib.sha256(data).hexdigest() if checksums else ''},1000000000,644,0,0\n"
+            for path, data in files.items()]
+    rows += [f"/{top}/,,,,,755,0,0\n" for top in {path.split("/")[0] for path in files}]
+    random.Random(name).shuffle(rows)
+    c.put(bucket, name, "".join(rows).encode())
+    return name
+
+
+def same(c, one, other):
+    """Bytes; and the id, which has the tags of objects, if both images refer to the same ones."""
+    a, b = image_of(c, one), image_of(c, other)
+    check(a[1] == b[1], f"other bytes of {one} and {other}")
+    if one.split("/")[0] == other.split("/")[0]:
+        equal(a[0], b[0], f"ids of {one} and {other}")
+
+
+def internal(c, bucket):
+    out = dfcctl(c, "ls", bucket, "--prefix", ".dfc-", "--allow-empty", "-o", "json").stdout
+    return {e["name"]: e["size"] for e in json.loads(out)["entries"]}
+
+
+def test_contents_are_stored(c):
+    """A job and a client that store the same contents make the same objects and the same image."""
+    files = numbered(5, 90, (0, 1, 2047, 2048, 5000, 70000))
+    files["d0/large"] = random.Random(6).randbytes((1 << 20) + 3)
+    files["d1/again"] = files["d0/large"]
+    for bucket in ("files", "mine", "theirs"):
+        c.create(bucket)
+    tree = write_files(c, "stored", files)
+    for store in ("unique", "pack"):
+        for checksums in (True, False):
+            mine, theirs = f"{store}.vdsc", f"{store}-{checksums}.vdsc"
+            if checksums:
+                dfcctl(c, "vdisc", "burn", "--tree", tree, "--store", store, "-o", f"dfc://mine/{mine}",
+                       "--date", "9")
+            told = burn(c, "files", csv=write_list(c, "files", f"{checksums}.csv", files, checksums),
+                        image=theirs, to="theirs", store=store, date=9)
+            same(c, f"mine/{mine}", f"theirs/{theirs}")
+            check((told["stored_objects"] > 0) == checksums, f"what was stored: {told}")
+        dfcctl(c, "vdisc", "burn", "--tree", tree, "--store", store, "-o", f"dfc://theirs/{mine}", "--date", "9")
+        same(c, f"theirs/{mine}", f"theirs/{store}-True.vdsc")
+    equal(internal(c, "theirs"), internal(c, "mine"), "objects")
+    c.call("DELETE", "/v1/objects/files/d1/1").expect(204)
+    dfcctl(c, "vdisc", "verify", "dfc://theirs/pack-True.vdsc")
+
+
+def test_a_base(c):
+    """Contents of an older image are not stored again."""
+    files = numbered(5, 90, (0, 1, 2047, 2048, 5000, 70000))
+    files |= {f"d1/new{i}": random.Random(i).randbytes(3000) for i in range(5)}
+    tree = write_files(c, "based", files)
+    for store, base in (("pack", "pack"), ("unique", "unique"), ("unique", "pack")):
+        image = f"{store}-of-{base}.vdsc"
+        dfcctl(c, "vdisc", "burn", "--tree", tree, "--store", store, "--date", "9", "-o",
+               f"dfc://mine/{image}", "--base", f"dfc://mine/{base}.vdsc")
+        told = burn(c, "files", csv=write_list(c, "files", "based.csv", files), image=image,
+                    to="theirs", store=store, base=f"{base}-True.vdsc", date=9)
+        same(c, f"mine/{image}", f"theirs/{image}")
+        check(told["stored_bytes"] < 30000, f"what was stored: {told}")
+    equal(internal(c, "theirs"), internal(c, "mine"), "objects")
+
+
+def test_an_older_image(c):
+    """Entries of an image, without some, and with some in their place."""
+    c.put("theirs", "more", b"more")
+    c.put("theirs", "more.csv", b"/d0/4,dfc://theirs/more,4\n/new,dfc://theirs/more,4\n")
+    with open(path_of(c, "more.csv"), "wb") as f:
+        f.write(b"/d0/4,dfc://theirs/more,4\n/new,dfc://theirs/more,4\n")
+    older = "theirs/pack-True.vdsc"
+    dfcctl(c, "vdisc", "burn", "--from", f"dfc://{older}", "--remove", "/d1", "-o", "dfc://theirs/less.vdsc")
+    dfcctl(c, "vdisc", "burn", "--job", "--wait", "--from", f"dfc://{older}", "--remove", "/d1", "-o",
+           "dfc://theirs/less-job.vdsc")
+    same(c, "theirs/less.vdsc", "theirs/less-job.vdsc")
+    dfcctl(c, "vdisc", "burn", "--from", f"dfc://{older}", "-i", path_of(c, "more.csv"), "-o",
+           "dfc://theirs/more.vdsc")
+    dfcctl(c, "vdisc", "burn", "--job", "--wait", "--from", f"dfc://{older}", "-i", "dfc://theirs/more.csv",
+           "-o", "dfc://theirs/more-job.vdsc")
+    same(c, "theirs/more.vdsc", "theirs/more-job.vdsc")
+
+
+def test_what_a_job_refuses_of_older_images(c):
+    c.put("theirs", "no.vdsc", b"no image")
+    c.put("files", "wrong.csv", b"/a,dfc://files/d0/4,%d,%s\n"
+          % (len(c.get("files", "d0/4").body), b"0" * 64))
+    fail(c, "theirs", "image_damaged", "no.vdsc", **{"from": "no.vdsc", "image": "n.vdsc"})
+    fail(c, "theirs", "object_not_found", "none.vdsc", **{"from": "none.vdsc", "image": "n.vdsc"})
+    fail(c, "theirs", "not_found", "remove '/zzz'",
+         **{"from": "pack-True.vdsc", "image": "n.vdsc", "remove": ["/zzz"]})
+    fail(c, "files", "image_changed", "line 1: object 'files/d0/4' has another checksum",
+         csv="wrong.csv", image="n.vdsc", to="theirs", store="pack")
+    c.create("third")
+    dfcctl(c, "vdisc", "burn", "--bucket", "dfc://files/d0/", "-o", "dfc://third/away.vdsc")
+    fail(c, "third", "invalid_argument", "--job", **{"from": "away.vdsc", "image": "n.vdsc"})
+    image = "dfc://theirs/pack-True.vdsc"
+    for words in (["--from", image, "-o", "dfc://files/n.vdsc"],
+                  ["--bucket", "dfc://files", "--base", image, "-o", "dfc://theirs/n.vdsc"],
+                  ["--bucket", "dfc://files", "--store", "pack", "--no-check", "-o", "dfc://theirs/n.vdsc"]):
+        dfcctl(c, "vdisc", "burn", "--job", *words, code=2)
+    for bucket in ("files", "theirs", "third"):
+        check("n.vdsc" not in c.names(bucket), "a failed burn has left an image")
 
 
 def test_a_target_is_killed(c):

@@ -2,6 +2,7 @@
 """A dataset image as a block device: what libnbd and QEMU read is the exported image, also while a
 target is dead; the zeros between files are known to be zeros; a replaced object is an error."""
 
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -9,7 +10,9 @@ import random
 import shutil
 import signal
 import subprocess
+import threading
 
+from copies import wait_repaired
 from lib import BUILD, check, equal, main, skip, wait_for
 
 KIB = 1024
@@ -148,6 +151,39 @@ def test_a_target_is_killed(c):
             check(read(copy) == read(path_of(c, "pack.iso")), "other bytes without a target")
         c.start(victim)
         c.wait_node(victim, "active")
+
+
+def test_targets_are_killed_under_load(c):
+    """One after another, each while the device is read; no read fails."""
+    flat, copies, ended = read(path_of(c, "pack.iso")), [], threading.Event()
+
+    def copy_on(uri, name):
+        while not ended.is_set():
+            copy = path_of(c, name)
+            run("nbdcopy", uri, copy)
+            copies.append(read(copy) == flat)
+            os.unlink(copy)
+
+    def more(count):
+        begun = len(copies)
+        wait_for(lambda: len(copies) >= begun + count or any(r.done() for r in readers), "copies")
+
+    with served(c, "dfc://images/pack.vdsc", "--buffer-size", "8MiB") as (uri, _), \
+            concurrent.futures.ThreadPoolExecutor() as pool:
+        readers = [pool.submit(copy_on, uri, f"load-{i}") for i in range(2)]
+        try:
+            more(2)
+            for victim in sorted(c.targets()):
+                c.kill(victim)
+                more(4)  # two of them began later
+                c.start(victim)
+                c.wait_node(victim, "active")
+                wait_repaired(c)
+        finally:
+            ended.set()
+        for reader in readers:
+            reader.result()
+    check(all(copies), "other bytes")
 
 
 def test_an_object_is_replaced(c):

@@ -229,7 +229,9 @@ def test_wirehead_says_what_is_wrong(c):
         c.ring("no-ring")._bucket.create()
         for keys, why in (({"ENDPOINT": c.endpoint, "DBNAME": "no-ring"}, "is no ring"),
                           ({"ENDPOINT": c.endpoint, "SWAP_CAP": "many"}, "SWAP_CAP has to be"),
-                          ({"ENDPOINT": c.endpoint, "CAST": "int3"}, "CAST has to be")):
+                          ({"ENDPOINT": c.endpoint, "CAST": "int3"}, "CAST has to be"),
+                          ({"ENDPOINT": c.endpoint, "POLICY": "full"}, "POLICY has to be"),
+                          ({"ENDPOINT": c.endpoint, "SWAP": "drop"}, "SWAP has to be")):
             scripts = Scripts(c, os.path.join(folder, why.split()[0]), **keys)
             try:
                 status = scripts.start("generator.py").wait(WAIT_SECONDS)

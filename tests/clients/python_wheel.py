@@ -51,14 +51,17 @@ def build(folder):
 
 
 def modules():
-    return sorted(os.listdir(os.path.join(frame.ROOT, "python", "src", "dfc")))
+    top = os.path.join(frame.ROOT, "python", "src", "dfc")
+    return sorted(os.path.relpath(os.path.join(folder, name), top)
+                  for folder, _, names in os.walk(top) for name in names
+                  if "__pycache__" not in folder)
 
 
 def test_what_is_in_the_wheel(_):
     with zipfile.ZipFile(WHEEL) as wheel:
         names = [n.removeprefix("dfc/") for n in wheel.namelist() if n.startswith("dfc/")]
         rest = {n.split("/")[0] for n in wheel.namelist()} - {"dfc"}
-    equal(sorted(names), [n for n in modules() if n != "__pycache__"], "the modules")
+    equal(sorted(names), modules(), "the modules")
     equal(rest, {"dfc_client-0.1.0.dist-info"}, "the rest")
 
 

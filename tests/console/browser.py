@@ -47,7 +47,7 @@ return [...top.querySelectorAll("input, select")].find((e) => e.getAttribute("ar
 
 FOCUSABLE = """const top = document.querySelector("dialog[open]") ?? document;
 return [...top.querySelectorAll("a[href], button, input, select, textarea, [tabindex]")]
-  .filter((e) => e.getClientRects().length > 0)"""
+  .filter((e) => e.getClientRects().length > 0 && e.checkVisibility())"""  # not in closed details
 
 # Text whose contrast with what is behind it is less than 4.5:1.
 CONTRAST = """
@@ -167,6 +167,11 @@ class Browser:
             except (StaleElementReferenceException, ElementClickInterceptedException):
                 return False
         wait_for(clicked, f"a click on '{text}'")
+
+    def click_key(self, key):
+        """What is found by its data-key: of many buttons with the same text."""
+        wait_for(lambda: self.script("""const e = document.querySelector(`[data-key="${arguments[0]}"]`);
+            e?.click(); return Boolean(e)""", key), f"a click on '{key}'")
 
     def fill(self, label, text):
         field = self.find("field", label)

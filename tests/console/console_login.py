@@ -87,6 +87,98 @@ def test_maintenance_of_a_node(c):
     b.judge()
 
 
+def submit(b):
+    b.script("document.querySelector('dialog button[type=submit]').click()")
+
+
+def test_settings_are_changed(c):
+    b = c.browser
+    b.open("#/settings")
+    b.sees("rebalance_delay", "A change lasts")
+    b.click_key("change rebalance_delay")
+    b.fill("rebalance_delay", "soon")
+    b.expect_errors("400")
+    submit(b)
+    b.sees("invalid_argument")
+    b.fill("rebalance_delay", "12s")
+    submit(b)
+    b.sees("rebalance_delay: changed")
+    values = {s["name"]: s["value"] for s in c.get_json("/v1/cluster?what=settings")["params"]}
+    equal(values["rebalance_delay"], 12000, "the setting")
+    b.sees("12s")
+    b.judge()
+    b.click_key("change rebalance_delay")
+    b.fill("rebalance_delay", "")
+    submit(b)
+    wait_for(lambda: {s["name"]: s["value"] for s in c.get_json("/v1/cluster?what=settings")["params"]}[
+        "rebalance_delay"] == 10000, "back to the default")
+    b.judge()
+
+
+def test_users_are_administered(c):
+    b = c.browser
+    b.open("#/users")
+    b.sees("root", "Roles", "built in")
+    b.accessible("users")
+    b.shot("users")
+    b.click("Create a user")
+    b.fill("Name", "by-hand")
+    submit(b)
+    b.sees("The user has no key", "enabled")
+    b.click("Give a right")
+    b.fill("Rights", "list,read")
+    b.fill("Bucket", "b")
+    submit(b)
+    b.sees("list, read on b")
+    b.click("Make a key")
+    submit(b)
+    b.sees("it is not shown again")
+    keys = c.call("GET", "/v1/users/by-hand").expect(200).json()["keys"]
+    b.sees(keys[0]["access"])
+    b.accessible("user")
+    b.click("Disable")
+    b.sees("disabled")
+    equal(c.call("GET", "/v1/users/by-hand").expect(200).json()["enabled"], False, "enabled")
+    b.open("#/users")
+    b.gone("it is not shown again")
+    b.click("by-hand")
+    b.click("Remove")
+    b.fill("Type", "by-hand")
+    submit(b)
+    b.sees("removed")
+    c.call("GET", "/v1/users/by-hand").expect(404)
+    b.judge()
+
+
+def test_blanks_at_the_ends(c):
+    """A password, a prefix and the name of an object keep them; other fields do not."""
+    b = c.browser
+    c.call("POST", "/v1/users", {"name": "bob", "kind": "person"}).expect(201)
+    b.open("#/users/bob")
+    b.click("Set a password")
+    b.fill("New password", " a good secret ")
+    submit(b)
+    b.sees("the password is set")
+    for password, status in ((" a good secret ", 200), ("a good secret", 401)):
+        c.bare("POST", "/v1/auth/token", {"user": "bob", "password": password}).expect(status)
+    b.click("Give a right")
+    b.fill("Rights", " list , read ")
+    b.fill("Bucket", " b ")
+    b.fill("Prefix", " p ")
+    submit(b)
+    b.sees("list, read on b/ p")
+    equal(c.call("GET", "/v1/users/bob").expect(200).json()["grants"],
+          [{"rights": ["list", "read"], "bucket": "b", "prefix": " p "}], "grants")
+    c.call("PUT", "/v1/objects/b/d/blank", b"x").expect(200)
+    b.open("#/object/b?name=d%2Fblank")
+    b.click("Rename")
+    b.fill("New name", " d/blank ")
+    submit(b)
+    b.sees("is d/blank now")
+    c.call("GET", "/v1/objects/b/%20d/blank%20").expect(200)
+    b.judge()
+
+
 def test_a_user_with_few_rights(c):
     b = c.browser
     reader = make_user(c, "reader", [{"rights": ["list", "read"], "bucket": "b"}])
@@ -102,8 +194,8 @@ def test_a_user_with_few_rights(c):
     b.sees("access_denied")
     b.click("Cancel")
     c.call("GET", "/v1/objects/b/d/one.bin").expect(200)
+    b.click("Log out")  # and nothing more is asked
     b.judge()
-    b.click("Log out")
 
 
 def test_password_and_the_end_of_a_login(c):

@@ -12,7 +12,7 @@ from browser import Browser
 from lib import Cluster, check, equal, main, raw_exchange, wait_for
 
 EVIL = "<img src=x onerror=window.stolen=1>"
-TURNS = ("--proxy-arg=--keepalive-timeout=2s", "--proxy-arg=--keepalive-late=1s")
+TURNS = ("--proxy-arg=--keepalive-timeout=2s", "--proxy-arg=--keepalive-late=1s", "--proxy-arg=--stats-interval=2s")
 
 
 class Shown(Cluster):
@@ -62,6 +62,7 @@ def test_overview_shows_a_lost_target(c):
     b.sees("Overview", "Healthy", "3 of 3", "no access control", "No job is running")
     c.kill("t3")
     b.sees("Not healthy", "target 't3' is unreachable", "2 of 3")
+    b.expect_errors("50")  # its mountpaths, as long as it is not known that it is away
     b.click("Node t3")
     b.sees("critical", "unreachable", "dfcctl node")
     c.start("t3")
@@ -81,6 +82,74 @@ def test_nodes(c):
     b.sees("Disks", c.url("t2"), "Files in quarantine")
     b.open("#/nodes/%3Cimg%20src%3Dx%3E")
     b.sees("<img src=x>", "The cluster has no node of this name")
+    b.judge()
+
+
+def test_charts_move(c):
+    b = c.browser
+    c.create("charted")
+    for number in range(40):
+        c.put("charted", f"o{number}", b"x" * 10000)
+    said = """const chart = [...document.querySelectorAll(".chart > svg")].find((e) =>
+      e.getAttribute("aria-label").startsWith("Operations"));
+    return chart ? Number(/Writes: [^,]*, at most ([\\d.]+)/.exec(chart.getAttribute("aria-label"))?.[1]) : 0"""
+    for page in ("#/overview", "#/nodes/t1"):
+        b.open(page)
+        b.sees("Throughput", "Operations", "Latency (p99)", "CPU", "Values")
+        wait_for(lambda: (b.script(said) or 0) > 0, f"{page}: the chart shows the writes")
+    b.sees("Mountpaths", "enabled", "Quarantine", c.node_dir("t1"))
+    b.judge()
+
+
+CHARTS = """return import("/ui/charts.js").then((charts) => [
+  [0, 0.3, 1, 1.5, 4, 7, 99, 100, 101].map(charts.ceiling),
+  charts.path([0, 10, null, 5, null, 10, 10], 10), charts.path([], 1), charts.path([null], 1)])"""
+
+
+def test_lines_of_charts(c):
+    ceilings, line, empty, unknown = c.browser.script(CHARTS)
+    equal(ceilings, [1, 0.5, 1, 2, 5, 10, 100, 100, 200], "the greatest value of an axis")
+    equal([line.count(letter) for letter in "MLh"], [3, 2, 1], f"two lines and a point: {line}")
+    equal((empty, unknown), ("", ""), "no values")
+
+
+VALUES = """return import("/ui/views/settings.js").then((s) => [
+  [["duration", 12000], ["duration", 90], ["duration", 0], ["size", 67108864], ["size", 1000], ["percent", 75],
+    ["count", 8], ["boolean", true]].map(([type, value]) => s.valueText(type, value)),
+  [["duration", "2h"], ["size", "64MiB"], ["size", "0"], ["percent", "75%"], ["text", "a"]].map(([type, text]) =>
+    s.valueOf(type, text))])"""
+
+
+def test_values_of_settings(c):
+    equal(c.browser.script(VALUES), [["12s", "90ms", "0", "64MiB", "1000", "75%", "8", "true"],
+                                     [7200000, 67108864, 0, 75, "a"]], "values as text, and back")
+
+
+def test_events(c):
+    b = c.browser
+    b.open("#/events")
+    b.sees("joined the cluster", "began as the primary")
+    c.create("seen-live")
+    b.sees("bucket 'seen-live' was created")
+    b.fill("Level", "Errors")
+    b.gone("joined the cluster")
+    b.fill("Level", "All events")
+    b.click("seen-live")
+    b.sees("Properties")
+    b.open("#/overview")
+    b.sees("Latest events", "bucket 'seen-live' was created")
+    b.click("All events")
+    b.sees("joined the cluster")
+    b.judge()
+
+
+def test_settings_and_users_of_an_open_cluster(c):
+    b = c.browser
+    b.open("#/settings")
+    b.sees("rebalance_delay", "how long the owners in the map", "dfcctl config set")
+    check("Change" not in b.text(), "an open cluster has no buttons there")
+    b.open("#/users")
+    b.sees("no access control, and so no users")
     b.judge()
 
 
@@ -262,7 +331,7 @@ def test_looks(c):
     c.put("data", "photo.txt", b"text of an object\n" * 20)
     pages = {"overview": "This cluster", "nodes": "Weight", "nodes/t1": "Disks", "buckets": "Kept as",
              "buckets/data": "Properties", "objects/data": "Choose files", "object/data?name=photo.txt": "text of an",
-             "jobs": "Start a job", "sort": "As a command"}
+             "jobs": "Start a job", "sort": "As a command", "events": "What happened", "settings": "Meaning"}
     for scheme, width in (("light", 1280), ("light", 360), ("dark", 1280)):
         b.colours(scheme)
         b.resize(width)

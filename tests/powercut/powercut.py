@@ -46,11 +46,12 @@ HEADER = struct.Struct("<IIQ")
 MIB = 1 << 20
 NEVER = float("inf")
 
-# How each is made, how large, and the size of what it takes for granted to be written as one.
+# How each is made, how large, and the size of what it takes for granted to be written as one.  ext4
+# has one checksum over the 1024 bytes of its superblock: it does not mount with half of a new one.
 FileSystem = collections.namedtuple("FileSystem", "make mib sector")
 FILE_SYSTEMS = {
     "ext4": FileSystem(["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0",
-                        "-J", "size=8"], 128, 512),
+                        "-J", "size=8"], 128, 1024),
     "xfs": FileSystem(["mkfs.xfs", "-q", "-f"], 320, 512),
     "btrfs": FileSystem(["mkfs.btrfs", "-q", "-f"], 256, 4096),
 }
@@ -64,7 +65,7 @@ FILE_SYSTEMS = {
 MUTATIONS = [
     ("sync.object", ("ext4", "xfs", "btrfs")),
     ("sync.name", ("ext4", "xfs", "btrfs")),
-    ("sync.bytes", ("xfs", "btrfs")),
+    ("sync.bytes", ("xfs",)),
     ("sync.file", ("ext4", "xfs", "btrfs")),
     ("sync.directory", ("ext4", "xfs", "btrfs")),
     ("sync.ring", ("ext4", "xfs", "btrfs")),

@@ -6,7 +6,7 @@
 
 #include "cluster/documents/layout.h"
 
-enum { TERMS_MAX = 4096 };
+enum { TERMS_MAX = 4096, DIGESTS_KEPT = 256 };
 
 /* One durable state. */
 struct durable {
@@ -26,8 +26,11 @@ struct checker {
     size_t count, room;
     struct term_owner terms[TERMS_MAX];
     size_t term_count;
-    uint64_t heard_at[PROXIES_MAX]
-                     [NODES_MAX]; /* by the primary's clock; 0: not by its present life */
+    struct {
+        const struct cluster_state *state;
+        uint64_t digest;
+    } digests[DIGESTS_KEPT];               /* of states that many nodes hold */
+    uint64_t heard_at[PROXIES_MAX][STORE]; /* by the primary's clock; 0: not by its present life */
 };
 
 /* --- digests --------------------------------------------------------------------------------- */
@@ -46,7 +49,7 @@ static uint64_t mix_text(uint64_t h, const char *text)
 }
 
 /* Of all that commands change. */
-static uint64_t digest_of(const struct cluster_state *s)
+static uint64_t digest_made(const struct cluster_state *s)
 {
     uint64_t h = mix(mix(mix(s->term, s->version), s->term_version), s->next_bucket_id);
     h = mix_text(mix_text(h, s->cluster_id), s->primary);
@@ -62,6 +65,22 @@ static uint64_t digest_of(const struct cluster_state *s)
     for (size_t i = 0; i < s->jobs.count; i++)
         h = mix(mix_text(h, s->jobs.jobs[i]->id), s->jobs.jobs[i]->state);
     return mix(mix(mix(h, s->smap.version), s->bmd.version), s->jobs.version);
+}
+
+static uint64_t digest_of(struct checker *c, const struct cluster_state *s)
+{
+    size_t at = ((uintptr_t)s >> 5) % DIGESTS_KEPT;
+    if (c->digests[at].state != s) {
+        state_unref(c->digests[at].state);
+        c->digests[at].state = state_ref(s);
+        c->digests[at].digest = digest_made(s);
+    }
+    return c->digests[at].digest;
+}
+
+bool check_same(struct world *w, const struct cluster_state *a, const struct cluster_state *b)
+{
+    return digest_of(w->checker, a) == digest_of(w->checker, b);
 }
 
 #define VERSION(s) (unsigned long long)(s)->term, (unsigned long long)(s)->version
@@ -92,13 +111,13 @@ static void versions_put(struct checker *c, const struct cluster_state *s)
     }
     while (c->count <= s->version)
         c->versions[c->count++] = (struct durable){0};
-    c->versions[s->version] = (struct durable){s->term, digest_of(s)};
+    c->versions[s->version] = (struct durable){s->term, digest_of(c, s)};
 }
 
-static bool is_durable(const struct checker *c, const struct cluster_state *s)
+static bool is_durable(struct checker *c, const struct cluster_state *s)
 {
     return s->version < c->count && c->versions[s->version].term == s->term &&
-           c->versions[s->version].digest == digest_of(s);
+           c->versions[s->version].digest == digest_of(c, s);
 }
 
 /* What a change is about, for the trace. */
@@ -143,7 +162,7 @@ void check_durable(struct world *w, int place, uint64_t life, const struct clust
     if (head != NULL && from == NULL)
         return world_fail(w, "no change is lost: %s begins anew, and %llu.%llu was there",
                           w->places[place].name, VERSION(head));
-    if (head != NULL && digest_of(from) != digest_of(head))
+    if (head != NULL && digest_of(c, from) != digest_of(c, head))
         return world_fail(
             w, "no change is lost: %s makes %llu.%llu upon %llu.%llu, not upon %llu.%llu",
             w->places[place].name, VERSION(to), VERSION(from), VERSION(head));
@@ -163,7 +182,7 @@ void check_durable(struct world *w, int place, uint64_t life, const struct clust
 void check_loaded(struct world *w, int place, const struct cluster_state *s)
 {
     const struct cluster_state *head = w->checker->head;
-    if (head != NULL && (s == NULL || digest_of(s) != digest_of(head)))
+    if (head != NULL && (s == NULL || digest_of(w->checker, s) != digest_of(w->checker, head)))
         world_fail(w, "no change is lost: %s loads %llu.%llu, and %llu.%llu is durable",
                    w->places[place].name, (unsigned long long)(s != NULL ? s->term : 0),
                    (unsigned long long)(s != NULL ? s->version : 0), VERSION(head));
@@ -260,7 +279,7 @@ static void check_outcome(struct world *w, const struct job *job)
     bool hides = strcmp(job->kind, "sort") == 0; /* what it makes, until it is decided */
     for (size_t i = 0; i < job->participant_count; i++) {
         int place = place_of_name(w, job->participants[i]);
-        struct target_outcome o = target_sim_outcome(w, (unsigned)place - PROXIES_MAX, job->id);
+        struct target_outcome o = target_sim_outcome(w, target_index(place), job->id);
         if (o.begun || (hides && (o.visible != finished || o.made != finished)))
             world_fail(w, "a job has one outcome: %s is %s, and its part on %s is %s", job->id,
                        job_state_name(job->state), job->participants[i], outcome_text(o));
@@ -287,7 +306,7 @@ static bool place_converged(struct world *w, int place, const struct cluster_sta
     if (n == NULL || n->state != NODE_ACTIVE || strcmp(n->boot, w->places[place].boot) != 0)
         snprintf(why, 160, "the map says of %s: %s", w->places[place].name,
                  n != NULL ? node_state_name(n->state) : "nothing");
-    else if (digest_of(held) != digest_of(head))
+    else if (digest_of(w->checker, held) != digest_of(w->checker, head))
         snprintf(why, 160, "%s holds %llu.%llu, and %llu.%llu is durable", w->places[place].name,
                  VERSION(held), VERSION(head));
     else
@@ -330,6 +349,8 @@ void checker_new(struct world *w)
 void checker_free(struct world *w)
 {
     state_unref(w->checker->head);
+    for (size_t i = 0; i < DIGESTS_KEPT; i++)
+        state_unref(w->checker->digests[i].state);
     free(w->checker->versions);
     free(w->checker);
 }

@@ -25,9 +25,11 @@ struct options {
 
 static int usage(void)
 {
-    fputs("usage: sim [--seed N | --seeds A-B] [--steps N] [--trace] [--mutant NAME]\n"
-          "       sim --mutants [--seeds A-B] [--steps N]\n\n"
-          "--steps   events of trouble before the cluster is left in peace (3000)\n"
+    fputs("usage: sim [--seed N | --seeds A-B] [--nodes N] [--steps N] [--trace] [--mutant NAME]\n"
+          "       sim --mutants [--seeds A-B] [--nodes N] [--steps N]\n\n"
+          "--nodes   the size of the cluster, 2 to 200 (else up to eight, drawn)\n"
+          "--steps   events of trouble before the cluster is left in peace (3000; more with "
+          "--nodes)\n"
           "--trace   print what happens\n"
           "--mutant  break a promise of the world, or leave out a step of the daemons:\n",
           stderr);
@@ -60,6 +62,13 @@ static int parse_mutant(const char *name, struct options *o)
     return -1;
 }
 
+static int parse_nodes(const char *text, struct options *o)
+{
+    if (parse_u64(text, &o->run.nodes, NULL) != 0)
+        return -1;
+    return o->run.nodes >= 2 && o->run.nodes <= NODES_MAX ? 0 : -1;
+}
+
 static int parse_valued(const char *option, const char *value, struct options *o)
 {
     if (value == NULL)
@@ -70,6 +79,8 @@ static int parse_valued(const char *option, const char *value, struct options *o
         return parse_mutant(value, o);
     if (strcmp(option, "--steps") == 0)
         return parse_u64(value, &o->run.steps, NULL);
+    if (strcmp(option, "--nodes") == 0)
+        return parse_nodes(value, o);
     if (strcmp(option, "--seed") != 0 || parse_u64(value, &o->first, NULL) != 0)
         return -1;
     o->last = o->first;
@@ -163,7 +174,7 @@ static int run_mutants(struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.run.steps = 3000, .first = 1, .last = 1000};
+    struct options o = {.first = 1, .last = 1000};
     if (parse_options(argc, argv, &o) != 0)
         return usage();
     log_set_level(LOG_OFF);

@@ -1,7 +1,7 @@
 #include "tests/sim/sim.h"
 
 struct call {
-    struct call *next; /* of its caller's */
+    struct call *next, *before; /* of its caller's */
     unsigned refs;
     struct world *world;
     int from, to;
@@ -47,7 +47,7 @@ void call_drop(struct call *c)
 {
     if (--c->refs > 0)
         return;
-    free(c->req.text);
+    pushed_drop(c->req.text);
     state_unref(c->req.from);
     state_unref(c->req.to);
     job_unref(c->req.job);
@@ -78,13 +78,15 @@ static uint64_t delay_ms(struct world *w)
 
 static void end(struct call *c, const struct answer *a)
 {
-    struct call **at = &c->world->places[c->from].calls;
     if (c->ended)
         return;
     c->ended = true;
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
+    if (c->before != NULL)
+        c->before->next = c->next;
+    else
+        c->world->places[c->from].calls = c->next;
+    if (c->next != NULL)
+        c->next->before = c->before;
     c->done(c->arg, a);
     call_drop(c);
 }
@@ -146,10 +148,10 @@ static void arrives(struct world *w, void *arg)
             world_after(w, c->from, 1, refused, call_keep(c), call_release);
     } else if (c->to == STORE) {
         store_serve(w, c);
-    } else if (c->to < PROXIES_MAX) {
-        proxy_serve(w, (unsigned)c->to, c);
+    } else if (is_target(c->to)) {
+        target_serve(w, target_index(c->to), c);
     } else {
-        target_serve(w, (unsigned)c->to - PROXIES_MAX, c);
+        proxy_serve(w, (unsigned)c->to, c);
     }
     call_drop(c);
 }
@@ -180,6 +182,8 @@ void net_call(struct world *w, int from, int to, enum channel channel, const str
                        .req = *req,
                        .done = done,
                        .arg = arg};
+    if (p->calls != NULL)
+        p->calls->before = c;
     p->calls = c;
     /* As a sender does that repeats; but whoever repeats a change knows which answer is whose. */
     bool repeats = req->kind != ASK_CHANGE && req->kind != ASK_STORE;

@@ -8,32 +8,33 @@
 #include "common/jsonx.h"
 #include "tests/sim/sim.h"
 
-enum { OBJECTS = 12, BUCKET = 4711 };
+enum { OBJECTS = 12, OBJECTS_MAX = OBJECTS * NODES_MAX / 8, OBJECT_NAME = 24, BUCKET = 4711 };
 
 struct objects_sim {
     bool written;
-    bool has[TARGETS_MAX][OBJECTS];
+    unsigned count;
+    bool has[TARGETS_MAX][OBJECTS_MAX];
 };
 
-static const char *object_name(unsigned object, char out[static 16])
+static const char *object_name(unsigned object, char out[static OBJECT_NAME])
 {
-    snprintf(out, 16, "object-%u", object);
+    snprintf(out, OBJECT_NAME, "object-%u", object);
     return out;
 }
 
 /* The target that owns it by this map, or -1. */
 static int owner_of(const struct world *w, const struct smap *m, unsigned object)
 {
-    char name[16];
+    char name[OBJECT_NAME];
     const struct node *owner;
     if (smap_owners(m, BUCKET, object_name(object, name), 1, &owner) == 0)
         return -1;
-    return place_of_name(w, owner->id) - PROXIES_MAX;
+    return (int)target_index(place_of_name(w, owner->id));
 }
 
 void objects_write(struct world *w)
 {
-    for (unsigned i = 0; i < OBJECTS; i++)
+    for (unsigned i = 0; i < w->objects->count; i++)
         w->objects->has[owner_of(w, &check_head(w)->smap, i)][i] = true;
     w->objects->written = true;
 }
@@ -60,7 +61,7 @@ bool objects_rebalance(struct world *w, unsigned index, const struct job *job)
     const struct smap *m = &target_sim_state(w, index)->smap;
     uint64_t placed = (uint64_t)json_integer_value(json_object_get(job->spec, "placed"));
     bool success = m->placed == placed;
-    for (unsigned i = 0; i < OBJECTS && success; i++) {
+    for (unsigned i = 0; i < w->objects->count && success; i++) {
         int owner = owner_of(w, m, i);
         if (owner < 0 || owner == (int)index || !w->objects->has[index][i])
             continue;
@@ -75,13 +76,13 @@ bool objects_rebalance(struct world *w, unsigned index, const struct job *job)
 
 static bool is_known(struct world *w, const struct smap *m, unsigned object, int owner)
 {
-    char name[16];
+    char name[OBJECT_NAME];
     const struct node *ask[LAYOUTS_MAX];
     size_t count = layout_ask(m, BUCKET, object_name(object, name), 1,
                               w->places[target_place((unsigned)owner)].name, false, ask);
     for (size_t i = 0; i < count; i++) {
         int place = place_of_name(w, ask[i]->id);
-        if (w->objects->has[place - PROXIES_MAX][object])
+        if (w->objects->has[target_index(place)][object])
             return true;
     }
     return w->objects->has[owner][object];
@@ -89,7 +90,7 @@ static bool is_known(struct world *w, const struct smap *m, unsigned object, int
 
 void objects_check(struct world *w, const struct cluster_state *s)
 {
-    for (unsigned i = 0; w->objects->written && i < OBJECTS; i++) {
+    for (unsigned i = 0; w->objects->written && i < w->objects->count; i++) {
         int owner = owner_of(w, &s->smap, i);
         if (owner >= 0 && !is_known(w, &s->smap, i, owner))
             world_fail(w,
@@ -103,6 +104,7 @@ void objects_check(struct world *w, const struct cluster_state *s)
 void objects_new(struct world *w)
 {
     w->objects = xcalloc(1, sizeof *w->objects);
+    w->objects->count = OBJECTS * w->scale;
 }
 
 void objects_free(struct world *w)

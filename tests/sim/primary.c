@@ -281,7 +281,7 @@ static void env_push(void *ctx, const struct node *n, const struct cluster_state
     struct pushing *push = xmalloc(sizeof *push);
     *push = (struct pushing){p, done, arg};
     const struct request req = {.kind = PUSH_STATE,
-                                .text = push_body_text(from, s),
+                                .text = pushed_of(p->w, from, s),
                                 .term = s->term,
                                 .version = s->version};
     net_call(p->w, p->place, place_of_name(p->w, n->id), FOR_PRIMARY, &req, CALL_TIMEOUT, pushed,
@@ -514,7 +514,7 @@ void primary_serve_register(struct proxy_sim *p, struct call *c)
     struct world *w = p->w;
     char url[24];
     place_url(w, req->node, url);
-    bool is_proxy = req->node < PROXIES_MAX;
+    bool is_proxy = !is_target(req->node);
     const struct node n = {.id = w->places[req->node].name,
                            .role = is_proxy ? NODE_PROXY : NODE_TARGET,
                            .public_url = url,

@@ -368,11 +368,11 @@ static void pass_to_primary(struct proxy_sim *p, struct call *c)
     net_call(p->w, p->place, to, FOR_NODE, &req, CALL_TIMEOUT, passed, passing);
 }
 
-static int take_push(struct proxy_sim *p, const char *text)
+static int take_push(struct proxy_sim *p, struct pushed *text)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(p->holder);
     struct cluster_state *s;
-    int r = push_body_read(now, text, strlen(text), &s, NULL);
+    int r = pushed_read(p->w, now, text, &s);
     if (r == 0 && s != NULL)
         r = take(p, s);
     state_unref(s);

@@ -5,16 +5,35 @@
 #include "tests/sim/sim.h"
 
 /* What was under way when the trouble ended arrives within LATE_MS. */
-enum { LATE_MS = 14000, STILL_MS = 2500, CHECK_EVERY_MS = 100 };
+enum { LATE_MS = 14000, STILL_MS = 2500, CHECK_EVERY_MS = 100, STEPS_SMALL = 3000, SMALL_MOST = 4 };
 
 struct run_tally *run_tally_now;
 
-static void draw_cluster(struct world *w)
+/* Up to eight nodes; or as many as were asked for, up to half of them and PROXIES_MAX proxies. */
+static void draw_size(struct world *w, unsigned nodes)
+{
+    w->scale = 1;
+    if (nodes == 0) {
+        w->proxies_most = w->targets_most = SMALL_MOST;
+        w->proxies = 1 + (unsigned)world_draw(w, SMALL_MOST);
+        w->targets = 1 + (unsigned)world_draw(w, SMALL_MOST);
+        return;
+    }
+    w->proxies = 1 + (unsigned)world_draw(w, nodes / 2 < PROXIES_MAX ? nodes / 2 : PROXIES_MAX);
+    w->targets = nodes - w->proxies;
+    w->proxies_most = w->proxies > SMALL_MOST ? w->proxies : SMALL_MOST; /* which targets may ask */
+    w->targets_most = w->targets;
+    if (nodes > 2 * SMALL_MOST)
+        w->scale = nodes / (2 * SMALL_MOST);
+}
+
+static void draw_cluster(struct world *w, unsigned nodes)
 {
     w->is_shared = world_draw(w, 4) != 0;
-    w->proxies = 1 + (unsigned)world_draw(w, PROXIES_MAX);
-    w->targets = 1 + (unsigned)world_draw(w, TARGETS_MAX);
-    for (int i = 0; i < NODES_MAX; i++) {
+    draw_size(w, nodes);
+    for (int i = 0; i < STORE; i++) {
+        if (!place_fits(w, i))
+            continue;
         int64_t far = w->mutant == MUTANT_wild_clocks ? 300000 : 2000;
         w->places[i].rate_ppm = (int64_t)world_draw(w, (uint64_t)(2 * far)) - far;
         if (w->mutant == MUTANT_wild_clocks)
@@ -25,6 +44,7 @@ static void draw_cluster(struct world *w)
 static void build(struct world *w)
 {
     checker_new(w);
+    pushes_new(w);
     objects_new(w);
     client_new(w);
     store_new(w);
@@ -54,13 +74,14 @@ static void take_down(struct world *w)
     objects_free(w);
     checker_free(w);
     world_done(w);
+    pushes_free(w);
 }
 
 /* Who stands still goes on by himself. */
 static uint64_t last_thaw_ms(const struct world *w)
 {
     uint64_t last = w->now;
-    for (int i = 0; i < NODES_MAX; i++) {
+    for (int i = 0; i < STORE; i++) {
         if (w->places[i].up && w->places[i].thaw_at > last)
             last = w->places[i].thaw_at;
     }
@@ -108,7 +129,7 @@ static void live(struct world *w, const struct run_config *c)
     if (w->failure == NULL)
         objects_write(w);
     w->calm = false;
-    uint64_t last = w->steps + c->steps;
+    uint64_t last = w->steps + (c->steps != 0 ? c->steps : (uint64_t)STEPS_SMALL * w->scale);
     client_start(w);
     trouble_start(w);
     while (w->steps < last && world_step(w))
@@ -121,12 +142,15 @@ static void live(struct world *w, const struct run_config *c)
         check_end(w);
 }
 
-static char *report(const struct world *w)
+static char *report(const struct world *w, uint64_t nodes)
 {
+    char size[40] = "";
     if (w->failure == NULL)
         return NULL;
     char *text = xprintf("seed %llu: %s, %u proxies, %u targets\n", (unsigned long long)w->seed,
                          w->is_shared ? "etcd" : "embedded", w->proxies, w->targets);
+    if (nodes != 0)
+        snprintf(size, sizeof size, " --nodes %llu", (unsigned long long)nodes);
     size_t count = sizeof w->ring / sizeof w->ring[0];
     for (size_t i = 0; i < count; i++) {
         const char *line = w->ring[(w->ring_at + i) % count];
@@ -136,8 +160,8 @@ static char *report(const struct world *w)
         free(text);
         text = longer;
     }
-    char *whole = xprintf("%sFAILED %s\nrepeat it with --seed %llu --trace", text, w->failure,
-                          (unsigned long long)w->seed);
+    char *whole = xprintf("%sFAILED %s\nrepeat it with --seed %llu%s --trace", text, w->failure,
+                          (unsigned long long)w->seed, size);
     free(text);
     return whole;
 }
@@ -149,10 +173,10 @@ char *run_seed(const struct run_config *c, struct run_tally *tally)
     world_init(w, c->seed);
     w->mutant = c->mutant;
     w->traced = c->traced;
-    draw_cluster(w);
+    draw_cluster(w, (unsigned)c->nodes);
     build(w);
     live(w, c);
-    char *failure = report(w);
+    char *failure = report(w, c->nodes);
     tally->runs++;
     tally->steps += w->steps;
     take_down(w);

@@ -4,6 +4,7 @@
  *   run.c       one seed: it forms, is disturbed, is left in peace, and must converge
  *   world.c     virtual time, the queue of events, clocks of processes, the trace
  *   net.c       calls between places: delayed, lost, doubled, cut off
+ *   pushes.c    texts of pushes, each made and read once
  *   store.c     the metastore in etcd: stalls, refuses, answers "unknown"
  *   proxy.c     a proxy: follower, election, how it becomes primary and ceases to be
  *   primary.c   what only the primary has: single writer, pushes, verdicts, jobs
@@ -29,10 +30,10 @@
 #include "xaction/controller.h"
 
 enum {
-    PROXIES_MAX = 4,
-    TARGETS_MAX = 4,
-    NODES_MAX = PROXIES_MAX + TARGETS_MAX,
-    STORE = NODES_MAX, /* etcd, and the client: places on the network that are no node */
+    PROXIES_MAX = 20,
+    TARGETS_MAX = 199,
+    NODES_MAX = 200,                   /* of one run */
+    STORE = PROXIES_MAX + TARGETS_MAX, /* etcd and the client: places that are no node */
     CLIENT,
     PLACES,
     NOBODY = -1,
@@ -68,6 +69,8 @@ struct store_sim;
 struct client_sim;
 struct checker;
 struct objects_sim;
+struct pushes;
+struct pushed;
 
 /* A daemon, or etcd and the client, which never die. */
 struct place {
@@ -87,8 +90,10 @@ struct world {
     enum mutant mutant;
     bool traced; /* print every event */
     unsigned proxies, targets;
-    bool is_shared; /* etcd; else the embedded metastore of p1 */
-    bool calm;      /* no new trouble */
+    unsigned proxies_most, targets_most; /* that the run may have; `proxies` and `targets` exist */
+    unsigned scale;                      /* 1 in a small cluster; grows with the nodes */
+    bool is_shared;                      /* etcd; else the embedded metastore of p1 */
+    bool calm;                           /* no new trouble */
     uint64_t now;
     uint64_t steps;
     struct event **events; /* a heap by time, then order of making */
@@ -105,6 +110,7 @@ struct world {
     struct client_sim *client;
     struct checker *checker;
     struct objects_sim *objects;
+    struct pushes *pushes;
     uint64_t leases_ended_ms; /* by hand, before their time; 0: never */
     char *ring[64];           /* the last lines of the trace */
     size_t ring_at;
@@ -137,6 +143,20 @@ static inline int target_place(unsigned index)
 {
     return (int)(PROXIES_MAX + index);
 }
+static inline bool is_target(int place)
+{
+    return place >= PROXIES_MAX && place < STORE;
+}
+static inline unsigned target_index(int place)
+{
+    return (unsigned)place - PROXIES_MAX;
+}
+/* Whether a run of this size may have it. */
+static inline bool place_fits(const struct world *w, int place)
+{
+    return place >= STORE || (is_target(place) ? target_index(place) < w->targets_most
+                                               : (unsigned)place < w->proxies_most);
+}
 
 /* --- net.c ------------------------------------------------------------------------------------ */
 
@@ -159,7 +179,7 @@ struct request {
     uint64_t term, version; /* that the sender holds */
     char boot[24];
     const char *cluster; /* of a registration */
-    char *text;          /* of a push; taken */
+    struct pushed *text; /* of a push; taken */
     enum controller_order order;
     struct job *job;                       /* a reference */
     const char *job_id;                    /* of news */
@@ -203,6 +223,18 @@ void call_release(void *call); /* call_drop(), for world_after() */
 void proxy_serve(struct world *w, unsigned index, struct call *c);
 void target_serve(struct world *w, unsigned index, struct call *c);
 void store_serve(struct world *w, struct call *c);
+
+/* --- pushes.c --------------------------------------------------------------------------------- */
+
+void pushes_new(struct world *w);
+void pushes_free(struct world *w); /* after all calls */
+/* A reference, for pushed_drop(): what brings `to` to a node that holds `from` (NULL: any). */
+struct pushed *pushed_of(struct world *w, const struct cluster_state *from,
+                         const struct cluster_state *to);
+void pushed_drop(struct pushed *t);
+/* As push_body_read(). */
+int pushed_read(struct world *w, const struct cluster_state *now, struct pushed *text,
+                struct cluster_state **out);
 
 /* --- store.c ---------------------------------------------------------------------------------- */
 
@@ -292,6 +324,8 @@ void check_commits(struct world *w, int place, const char *job_id, bool made);
 uint64_t decided_attempt(const struct world *w, const char *job_id);
 void check_undoes(struct world *w, int place, const char *job_id, bool visible);
 const struct cluster_state *check_head(const struct world *w); /* the last durable one; borrowed */
+/* By their digests. */
+bool check_same(struct world *w, const struct cluster_state *a, const struct cluster_state *b);
 bool check_converged(struct world *w, char why[static 160]);
 void check_end(struct world *w);
 
@@ -299,7 +333,8 @@ void check_end(struct world *w);
 
 struct run_config {
     uint64_t seed;
-    uint64_t steps; /* of trouble */
+    uint64_t steps; /* of trouble; 0: STEPS_SMALL, and in a large cluster as many times more */
+    uint64_t nodes; /* 0: up to eight */
     enum mutant mutant;
     bool traced;
 };

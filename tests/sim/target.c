@@ -3,7 +3,6 @@
  * visible. */
 #include <string.h>
 
-#include "cluster/documents/push_body.h"
 #include "cluster/members/lease.h"
 #include "cluster/documents/state_holder.h"
 #include "common/jsonx.h"
@@ -124,7 +123,7 @@ static void step_ends(struct world *w, void *arg);
 static void work(struct part *part)
 {
     struct world *w = part->target->w;
-    uint64_t ms = world_chance(w, 10) ? world_draw(w, 4000) : 5 + world_draw(w, 200);
+    uint64_t ms = world_chance(w, 10 * w->scale) ? world_draw(w, 4000) : 5 + world_draw(w, 200);
     part->life.busy = true;
     world_after(w, part->target->place, ms, step_ends, part, NULL);
 }
@@ -142,9 +141,9 @@ static void step_ends(struct world *w, void *arg)
 {
     struct part *part = arg;
     enum xaction_state before = part->life.state;
-    bool success = !world_chance(w, 25);
+    bool success = !world_chance(w, 25 * w->scale);
     if (success && before == XACTION_RUNNING && strcmp(part->job->kind, "rebalance") == 0)
-        success = objects_rebalance(w, (unsigned)part->target->place - PROXIES_MAX, part->job);
+        success = objects_rebalance(w, target_index(part->target->place), part->job);
     leave_on_disk(part, success);
     part->life.busy = false;
     part->life.state = xaction_step_ended(&part->life, success);
@@ -275,14 +274,14 @@ static int take(struct target_sim *t, const struct cluster_state *s)
 /* One that has none yet is to be let in first. */
 static int renew(struct target_sim *t, const struct cluster_state *s)
 {
-    return target_sim_state(t->w, (unsigned)t->place - PROXIES_MAX)->version > 0 ? take(t, s) : 0;
+    return target_sim_state(t->w, target_index(t->place))->version > 0 ? take(t, s) : 0;
 }
 
-static int take_push(struct target_sim *t, const char *text)
+static int take_push(struct target_sim *t, struct pushed *text)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(t->holder);
     struct cluster_state *s;
-    int r = push_body_read(now, text, strlen(text), &s, NULL);
+    int r = pushed_read(t->w, now, text, &s);
     if (r == 0 && s != NULL)
         r = renew(t, s);
     state_unref(s);

@@ -29,10 +29,10 @@ void world_crash(struct world *w, int place)
     run_tally_now->crashes++;
     p->up = false;
     p->thaw_at = 0;
-    if (place < PROXIES_MAX)
-        proxy_sim_crash(w, (unsigned)place);
+    if (is_target(place))
+        target_sim_crash(w, target_index(place));
     else
-        target_sim_crash(w, (unsigned)place - PROXIES_MAX);
+        proxy_sim_crash(w, (unsigned)place);
 }
 
 void world_restart(struct world *w, int place)
@@ -44,10 +44,10 @@ void world_restart(struct world *w, int place)
     p->life++;
     snprintf(p->boot, sizeof p->boot, "%s-%llu", p->name, (unsigned long long)p->life);
     world_note(w, place, "starts as %s", p->boot);
-    if (place < PROXIES_MAX)
-        proxy_sim_start(w, (unsigned)place);
+    if (is_target(place))
+        target_sim_start(w, target_index(place));
     else
-        target_sim_start(w, (unsigned)place - PROXIES_MAX);
+        proxy_sim_start(w, (unsigned)place);
 }
 
 static void restart(struct world *w, void *arg)
@@ -80,7 +80,7 @@ static void crash(struct world *w)
 
 static void crash_all(struct world *w)
 {
-    for (int i = 0; i < NODES_MAX; i++) {
+    for (int i = 0; i < STORE; i++) {
         if (w->places[i].up) {
             world_crash(w, i);
             world_after(w, NOBODY, world_draw(w, 2000), restart, &w->places[i], NULL);
@@ -152,11 +152,19 @@ static void cut_off(struct world *w)
 
 static void cut_in_two(struct world *w)
 {
-    uint64_t side = rng_next(&w->rng);
+    bool side[PLACES] = {false};
+    uint64_t draw = 0;
+    unsigned drawn = 0;
     world_note(w, NOBODY, "cut in two");
     for (int i = 0; i < PLACES; i++) {
+        if (!place_fits(w, i))
+            continue;
+        draw = drawn++ % 64 == 0 ? rng_next(&w->rng) : draw >> 1;
+        side[i] = draw & 1;
+    }
+    for (int i = 0; i < PLACES; i++) {
         for (int j = 0; j < PLACES; j++)
-            w->cut[i][j] = w->cut[i][j] || (side >> i & 1) != (side >> j & 1);
+            w->cut[i][j] = w->cut[i][j] || side[i] != side[j];
     }
     cut_for(w, world_draw(w, 7000));
 }
@@ -207,14 +215,25 @@ static void resign(struct world *w)
     proxy_sim_resign(w, (unsigned)world_draw(w, w->proxies));
 }
 
+/* What strikes one node strikes several in a large cluster. */
 static const struct {
     unsigned weight;
     void (*begin)(struct world *w);
+    bool strikes_one;
 } troubles[] = {
-    {8, crash},      {1, crash_all},   {4, crash_primary},    {6, freeze},
-    {5, cut_link},   {3, cut_off},     {2, cut_in_two},       {4, lose},
-    {2, jump_wall},  {6, store_fails}, {1, store_end_leases}, {2, resign},
-    {2, lose_touch},
+    {8, crash, true},
+    {1, crash_all, false},
+    {4, crash_primary, false},
+    {6, freeze, true},
+    {5, cut_link, true},
+    {3, cut_off, true},
+    {2, cut_in_two, false},
+    {4, lose, false},
+    {2, jump_wall, true},
+    {6, store_fails, false},
+    {1, store_end_leases, false},
+    {2, resign, false},
+    {2, lose_touch, false},
 };
 
 static void next_trouble(struct world *w, void *arg)
@@ -229,7 +248,9 @@ static void next_trouble(struct world *w, void *arg)
     size_t which = 0;
     while (draw >= troubles[which].weight)
         draw -= troubles[which++].weight;
-    troubles[which].begin(w);
+    uint64_t times = troubles[which].strikes_one && w->scale > 1 ? 1 + world_draw(w, w->scale) : 1;
+    for (uint64_t i = 0; i < times; i++)
+        troubles[which].begin(w);
     world_after(w, NOBODY, 1 + world_draw(w, BETWEEN_MS), next_trouble, NULL, NULL);
 }
 
@@ -246,9 +267,8 @@ void trouble_end(struct world *w)
     memset(w->cut, 0, sizeof w->cut);
     store_set_mood(w, STORE_WELL);
     world_note(w, NOBODY, "all is well from now on");
-    for (int i = 0; i < NODES_MAX; i++) {
-        bool exists =
-            i < PROXIES_MAX ? (unsigned)i < w->proxies : (unsigned)i - PROXIES_MAX < w->targets;
+    for (int i = 0; i < STORE; i++) {
+        bool exists = is_target(i) ? target_index(i) < w->targets : (unsigned)i < w->proxies;
         if (exists && w->failure == NULL)
             world_restart(w, i);
     }

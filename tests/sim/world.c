@@ -14,10 +14,6 @@ struct event {
     void *arg;
 };
 
-static const char *const place_names[PLACES] = {
-    "p1", "p2", "p3", "p4", "t1", "t2", "t3", "t4", "etcd", "client",
-};
-
 static const char *const mutant_names[] = {
 #define MUTANT(name, caught, what) #name,
 #include "tests/sim/mutants.def"
@@ -154,11 +150,12 @@ uint64_t place_span(const struct world *w, int place, uint64_t ms)
 
 int place_of_name(const struct world *w, const char *id)
 {
-    for (int i = 0; i < NODES_MAX; i++) {
-        if (strcmp(w->places[i].name, id) == 0)
-            return i;
-    }
-    return NOBODY;
+    unsigned number;
+    if (sscanf(id, "%*[pt]%u", &number) != 1 || number == 0)
+        return NOBODY;
+    int place = id[0] == 't' ? target_place(number - 1) : (int)number - 1;
+    bool is_it = place < STORE && place_fits(w, place) && strcmp(w->places[place].name, id) == 0;
+    return is_it ? place : NOBODY;
 }
 
 int place_of_url(const struct world *w, const char *url)
@@ -215,8 +212,14 @@ void world_init(struct world *w, uint64_t seed)
 {
     *w = (struct world){.seed = seed};
     rng_seed(&w->rng, seed);
-    for (int i = 0; i < PLACES; i++)
-        w->places[i] = (struct place){.name = place_names[i], .up = i >= NODES_MAX};
+    static char names[STORE][8]; /* the same in each world */
+    for (int i = 0; i < STORE; i++) {
+        unsigned number = 1 + (is_target(i) ? target_index(i) : (unsigned)i);
+        snprintf(names[i], sizeof names[i], "%c%u", is_target(i) ? 't' : 'p', number);
+        w->places[i].name = names[i];
+    }
+    w->places[STORE] = (struct place){.name = "etcd", .up = true};
+    w->places[CLIENT] = (struct place){.name = "client", .up = true};
 }
 
 void world_done(struct world *w)

@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "common/parse.h"
 #include "vdisc/client/burn_parts.h"
+#include "vdisc/client/collect.h"
 #include "vdisc/client/each.h"
 #include "vdisc/client/hosts.h"
 #include "vdisc/csv.h"
@@ -69,6 +70,7 @@ void burn_free(struct burn *b)
     vdisc_close(b->from_image);
     vdisc_close(b->base_image);
     hosts_free(b->hosts);
+    lease_end(&b->lease);
     free(b->header_key);
     free(b);
 }
@@ -133,11 +135,14 @@ static int check_object(void *context, uint32_t number, struct dfc_error *err)
     struct plan_object *o = &plan_objects(b->plan, &count)[number];
     _cleanup_(dfc_object_info_freep)
     struct dfc_object_info *info = NULL;
+    int rc = lease_renew(&b->lease, err);
+    if (rc != DFC_OK)
+        return rc;
     if (b->options->no_check) {
         burn_rules_trust(o);
         return DFC_OK;
     }
-    int rc = ask_object(b, o, &info, err);
+    rc = ask_object(b, o, &info, err);
     if (rc != DFC_OK)
         return rc;
     const struct burn_found found = {.size = info->size,
@@ -146,6 +151,39 @@ static int check_object(void *context, uint32_t number, struct dfc_error *err)
                                      .checksum = info->checksum};
     struct error e = ERROR_INIT;
     return burn_rules_take(o, &found, &e) == 0 ? DFC_OK : failure_common(err, DFC_CONFLICT, &e);
+}
+
+/* --- collections ------------------------------------------------------------------------------ */
+
+/* Objects of this bucket are used that a collection removes if no image refers to them. */
+static int keep_from_collection(struct burn *b, const char *bucket, struct dfc_error *err)
+{
+    const struct burn_options *o = b->options;
+    int rc = DFC_OK;
+    if (b->lease.client == NULL)
+        rc = lease_take(&b->lease, b->client, o->bucket, o->key, err);
+    return rc == DFC_OK ? lease_refuse_collection(b->client, bucket, err) : rc;
+}
+
+static int keep_contents(struct burn *b, struct dfc_error *err)
+{
+    uint32_t count = 0, kept = 0;
+    const struct plan_object *objects = plan_objects(b->plan, &count);
+    const char **buckets = xcalloc((size_t)count + 1, sizeof *buckets);
+    int rc = DFC_OK;
+    for (uint32_t i = 0; rc == DFC_OK && i < count; i++) {
+        uint32_t k = 0;
+        if (!collect_is_ours(objects[i].key))
+            continue;
+        while (k < kept && strcmp(buckets[k], objects[i].bucket) != 0)
+            k++;
+        if (k == kept) {
+            buckets[kept++] = objects[i].bucket;
+            rc = keep_from_collection(b, objects[i].bucket, err);
+        }
+    }
+    free(buckets);
+    return rc;
 }
 
 /* --- the header ------------------------------------------------------------------------------- */
@@ -192,6 +230,8 @@ static int send_header(struct burn *b, int fd, struct dfc_error *err)
     struct dfc_object_info *info = NULL;
     int rc = dfc_put_fd(b->client, o->bucket, b->header_key, fd, &absent, &info, err);
     if (rc == DFC_PRECONDITION)
+        rc = keep_from_collection(b, o->bucket, err);
+    if (rc == DFC_OK && info == NULL)
         rc = dfc_head(b->client, o->bucket, b->header_key, &info, err);
     if (rc == DFC_OK)
         b->header.etag = xstrdup(info->etag);
@@ -254,8 +294,10 @@ static int put_table(struct burn *b, struct burn_result *r, struct dfc_error *er
         return failure_common(err, DFC_INVALID, &e);
     format_hex(id, TABLE_ID, r->image_id);
     r->table_bytes = bytes.len;
-    int rc =
-        dfc_put_memory(b->client, o->bucket, o->key, bytes.data, bytes.len, &absent, NULL, err);
+    int rc = lease_check(&b->lease, err);
+    if (rc == DFC_OK)
+        rc =
+            dfc_put_memory(b->client, o->bucket, o->key, bytes.data, bytes.len, &absent, NULL, err);
     return rc == DFC_PRECONDITION ? fail_exists(o, err) : rc;
 }
 
@@ -307,7 +349,9 @@ int burn_finish(struct burn *b, struct burn_result *result, struct dfc_error *er
         return rc;
     plan_objects(b->plan, &count);
     describe(b, result);
-    rc = each_number(count, b->options->threads, check_object, b, err);
+    rc = keep_contents(b, err);
+    if (rc == DFC_OK)
+        rc = each_number(count, b->options->threads, check_object, b, err);
     if (rc == DFC_OK)
         rc = put_header(b, err);
     result->sent_objects = atomic_load(&b->sent_objects);

@@ -13,10 +13,6 @@
 #include "vdisc/iso_volume.h"
 #include "vdisc/plan.h"
 
-/* Objects that a directory becomes, in the image's bucket: UNIQUE/<2 digits>/<SHA-256>. */
-#define BURN_UNIQUE ".dfc-unique"
-#define BURN_PACKS ".dfc-packs"
-
 struct burn;
 
 struct burn_options {

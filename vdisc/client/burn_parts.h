@@ -4,12 +4,14 @@
 #include <stdatomic.h>
 
 #include "vdisc/client/burn.h"
+#include "vdisc/client/image.h"
+#include "vdisc/client/lease.h"
 #include "vdisc/client/local.h"
-#include "vdisc/client/older.h"
+#include "vdisc/placing.h"
 
 /* An object that the burn stores, if it is not there. */
 struct sending {
-    char *key; /* in the image's bucket */
+    const char *key; /* in the image's bucket */
     uint64_t size;
     const struct local_file *const *files;
     size_t count;
@@ -18,6 +20,7 @@ struct sending {
 
 struct sendings {
     struct local_files tree;
+    struct placing *contents;        /* the keys are its own */
     const struct local_file **order; /* of all sendings, side by side */
     struct sending *list;            /* by key */
     size_t count;
@@ -40,6 +43,7 @@ struct burn {
     uint8_t header_sha256[TABLE_ID];
     struct plan_object header; /* its tag and pin */
     char *header_key;
+    struct lease lease; /* taken where objects are used that a collection may remove */
 };
 
 /* What is sent for the object, or NULL. */

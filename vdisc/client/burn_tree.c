@@ -1,7 +1,7 @@
 /* A directory of this machine becomes rows.
  *
  *     walk → SHA-256 of each file that the base does not know → where each content is:
- *         an object of the base, an object of its own (.dfc-unique/), or a part of a pack
+ *         an object of the base, an object of its own, or a part of a pack (vdisc/placing.h)
  *
  * Nothing is stored before the plan is whole: burn_send() is called for the objects that it names
  * and the store does not have. */
@@ -11,23 +11,12 @@
 #include "api/failure.h"
 #include "common/checksum.h"
 #include "common/mem.h"
-#include "common/parse.h"
 #include "vdisc/client/burn_parts.h"
 #include "vdisc/client/each.h"
-#include "vdisc/packs.h"
 
 #define PIECE (256u << 10)
-#define PACK_LIVE 2 /* a pack of the base is used if at least one of so many bytes is wanted */
 
-struct packing {
-    struct burn *b;
-    struct local_files *tree;
-    struct plan_part *parts; /* of each file; without a key it has no place yet */
-    uint32_t *order;         /* files without a place, by content, then by number */
-    size_t count;
-};
-
-/* --- contents --------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 /* The base has a file of this path, size and time. */
 static void know_by_base(const struct burn *b, struct local_file *f)
@@ -50,143 +39,22 @@ static int digest_one(void *context, uint32_t number, struct dfc_error *err)
     return f->known ? DFC_OK : local_digest(f, err);
 }
 
-static int compare_files(const struct local_file *a, const struct local_file *b)
+/* Of the regular files of the tree, in its order; *count of them. */
+static struct placing_file *files_of(const struct local_files *tree, size_t *count)
 {
-    int order = memcmp(a->sha256, b->sha256, sizeof a->sha256);
-    return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
-}
-
-static int by_content(const void *a, const void *b, void *context)
-{
-    const struct local_file *files = context;
-    const uint32_t na = *(const uint32_t *)a, nb = *(const uint32_t *)b;
-    int order = compare_files(&files[na], &files[nb]);
-    return order != 0 ? order : (na > nb) - (na < nb);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const uint32_t na = *(const uint32_t *)a, nb = *(const uint32_t *)b;
-    return (na > nb) - (na < nb);
-}
-
-/* Of each content without a place the first file, in path order. */
-static void list_contents(struct packing *p)
-{
-    size_t all = 0, count = 0;
-    for (uint32_t i = 0; i < p->tree->count; i++) {
-        if (p->tree->files[i].kind == ISO_FILE && p->parts[i].key == NULL)
-            p->order[all++] = i;
-    }
-    qsort_r(p->order, all, sizeof *p->order, by_content, p->tree->files);
-    for (size_t i = 0; i < all; i++) {
-        if (count == 0 ||
-            compare_files(&p->tree->files[p->order[count - 1]], &p->tree->files[p->order[i]]) != 0)
-            p->order[count++] = p->order[i];
-    }
-    if (count > 0)
-        qsort(p->order, count, sizeof *p->order, by_number);
-    p->count = count;
-}
-
-/* --- the base --------------------------------------------------------------------------------- */
-
-static bool is_whole(const struct older_entry *e)
-{
-    return e->part.offset == 0 && e->part.object_size == e->row.entry.size;
-}
-
-/* An object of the base that has several contents, and how much of it is wanted. */
-struct pack_use {
-    const struct plan_part *pack;
-    uint64_t wanted;
-};
-
-static int by_object(const void *a, const void *b)
-{
-    const struct plan_part *pa = ((const struct pack_use *)a)->pack;
-    const struct plan_part *pb = ((const struct pack_use *)b)->pack;
-    int order = strcmp(pa->bucket, pb->bucket);
-    return order != 0 ? order : strcmp(pa->key, pb->key);
-}
-
-static const struct older_entry *in_base(const struct packing *p, uint32_t file)
-{
-    const struct local_file *f = &p->tree->files[file];
-    return older_find_content(p->b->base, f->size, f->sha256);
-}
-
-/* One entry for each pack; returns their number. */
-static size_t unite_uses(struct pack_use *uses, size_t count)
-{
-    size_t to = 0;
-    if (count > 0)
-        qsort(uses, count, sizeof *uses, by_object);
-    for (size_t i = 0; i < count; i++) {
-        if (to > 0 && by_object(&uses[to - 1], &uses[i]) == 0)
-            uses[to - 1].wanted += uses[i].wanted;
-        else
-            uses[to++] = uses[i];
-    }
-    return to;
-}
-
-static size_t count_uses(const struct packing *p, struct pack_use *uses)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < p->count; i++) {
-        const struct older_entry *e = in_base(p, p->order[i]);
-        if (e != NULL && !is_whole(e))
-            uses[count++] =
-                (struct pack_use){.pack = &e->part, .wanted = packs_room(e->row.entry.size)};
-    }
-    return unite_uses(uses, count);
-}
-
-/* A pack is in an image whole: one of which little is wanted is not used. */
-static void take_from_base(struct packing *p)
-{
-    if (p->b->base == NULL)
-        return;
-    struct pack_use *uses = xcalloc(p->count + 1, sizeof *uses);
-    const size_t count = count_uses(p, uses);
-    for (uint32_t i = 0; i < p->tree->count; i++) {
-        const struct older_entry *e = p->tree->files[i].kind == ISO_FILE ? in_base(p, i) : NULL;
-        if (e == NULL)
+    struct placing_file *files = xcalloc(tree->count + 1, sizeof *files);
+    *count = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct local_file *f = &tree->files[i];
+        if (f->kind != ISO_FILE)
             continue;
-        const struct pack_use key = {.pack = &e->part};
-        const struct pack_use *use =
-            is_whole(e) ? NULL : bsearch(&key, uses, count, sizeof *uses, by_object);
-        if (is_whole(e) || (use != NULL && use->wanted * PACK_LIVE >= e->part.object_size))
-            p->parts[i] = e->part;
+        files[*count].size = f->size;
+        memcpy(files[(*count)++].sha256, f->sha256, sizeof f->sha256);
     }
-    free(uses);
+    return files;
 }
 
 /* --- objects ---------------------------------------------------------------------------------- */
-
-static bool is_small(const struct packing *p, uint32_t file)
-{
-    return p->b->options->pack && p->tree->files[file].size <= PACKS_FILE_MAX;
-}
-
-static struct sending *add_sending(struct sendings *s, const struct local_file **files,
-                                   size_t count, bool padded)
-{
-    struct sending *to = &s->list[s->count++];
-    struct local_body body;
-    local_body_init(&body, files, count, padded);
-    *to = (struct sending){
-        .size = local_body_size(&body), .files = files, .count = count, .padded = padded};
-    return to;
-}
-
-static char *name_content(const char *folder, const uint8_t sha256[static 32])
-{
-    char hex[65];
-    format_hex(sha256, 32, hex);
-    return xprintf("%s/%.2s/%s", folder, hex, hex);
-}
 
 static int digest_pack(const struct sending *s, struct checksum_value *out, struct dfc_error *err)
 {
@@ -205,88 +73,42 @@ static int digest_pack(const struct sending *s, struct checksum_value *out, stru
     return n < 0 ? body.failure.result : DFC_OK;
 }
 
-static void place_alone(struct packing *p, uint32_t file, const struct local_file **slot)
+/* The local files of each object. */
+static void list_sendings(struct sendings *s)
 {
-    const struct local_file *f = &p->tree->files[file];
-    *slot = f;
-    struct sending *s = add_sending(&p->b->sendings, slot, 1, false);
-    s->key = name_content(BURN_UNIQUE, f->sha256);
-    p->parts[file] =
-        (struct plan_part){.bucket = p->b->options->bucket, .key = s->key, .object_size = f->size};
+    size_t used = 0, number = 0;
+    const struct local_file **regular = xcalloc(s->tree.count + 1, sizeof *regular);
+    struct placing_object *objects = placing_objects(s->contents, &s->count);
+    for (size_t i = 0; i < s->tree.count; i++) {
+        if (s->tree.files[i].kind == ISO_FILE)
+            regular[number++] = &s->tree.files[i];
+    }
+    s->order = xcalloc(number + 1, sizeof *s->order);
+    s->list = xcalloc(s->count + 1, sizeof *s->list);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct placing_object *o = &objects[i];
+        s->list[i] = (struct sending){
+            .size = o->size, .files = &s->order[used], .count = o->count, .padded = o->pack};
+        for (size_t k = 0; k < o->count; k++)
+            s->order[used++] = regular[o->files[k]];
+    }
+    free(regular);
 }
 
-/* The contents first … end - 1 of `small` are one pack. */
-static int place_pack(struct packing *p, const uint32_t *small, const struct packs_item *items,
-                      size_t count, const struct local_file **slots, struct dfc_error *err)
+static int name_objects(struct sendings *s, struct dfc_error *err)
 {
-    struct checksum_value sum;
-    for (size_t i = 0; i < count; i++)
-        slots[i] = &p->tree->files[small[i]];
-    struct sending *s = add_sending(&p->b->sendings, slots, count, true);
-    int rc = digest_pack(s, &sum, err);
-    if (rc != DFC_OK)
-        return rc;
-    s->key = name_content(BURN_PACKS, sum.bytes);
-    for (size_t i = 0; i < count; i++)
-        p->parts[small[i]] = (struct plan_part){.bucket = p->b->options->bucket,
-                                                .key = s->key,
-                                                .object_size = s->size,
-                                                .offset = items[i].offset,
-                                                .object_checksum = sum};
-    return DFC_OK;
-}
-
-static int place_small(struct packing *p, uint32_t *small, size_t count,
-                       const struct local_file **slots, struct dfc_error *err)
-{
-    struct packs_item *items = xcalloc(count + 1, sizeof *items);
+    size_t count;
+    struct placing_object *objects = placing_objects(s->contents, &count);
     for (size_t i = 0; i < count; i++) {
-        const struct local_file *f = &p->tree->files[small[i]];
-        items[i].size = f->size;
-        memcpy(items[i].sha256, f->sha256, sizeof f->sha256);
+        struct checksum_value sum;
+        int rc = objects[i].pack ? digest_pack(&s->list[i], &sum, err) : DFC_OK;
+        if (rc != DFC_OK)
+            return rc;
+        if (objects[i].pack)
+            placing_name_pack(&objects[i], &sum);
+        s->list[i].key = objects[i].key;
     }
-    packs_plan(items, count);
-    int rc = DFC_OK;
-    for (size_t i = 0, end; rc == DFC_OK && i < count; i = end) {
-        for (end = i + 1; end < count && items[end].pack == items[i].pack; end++) {
-        }
-        rc = place_pack(p, small + i, items + i, end - i, slots + i, err);
-    }
-    free(items);
-    return rc;
-}
-
-static int place_new(struct packing *p, struct dfc_error *err)
-{
-    struct sendings *s = &p->b->sendings;
-    size_t small = 0, used = 0;
-    s->order = xcalloc(p->count + 1, sizeof *s->order);
-    s->list = xcalloc(p->count + 1, sizeof *s->list);
-    for (size_t i = 0; i < p->count; i++) {
-        const uint32_t file = p->order[i];
-        if (is_small(p, file))
-            p->order[small++] = file;
-        else
-            place_alone(p, file, &s->order[used++]);
-    }
-    return place_small(p, p->order, small, s->order + used, err);
-}
-
-/* Files have the place of the first file with their content. */
-static void share_places(struct packing *p)
-{
-    uint32_t *all = xcalloc(p->tree->count + 1, sizeof *all);
-    size_t count = 0;
-    for (uint32_t i = 0; i < p->tree->count; i++) {
-        if (p->tree->files[i].kind == ISO_FILE)
-            all[count++] = i;
-    }
-    qsort_r(all, count, sizeof *all, by_content, p->tree->files);
-    for (size_t i = 1; i < count; i++) {
-        if (compare_files(&p->tree->files[all[i - 1]], &p->tree->files[all[i]]) == 0)
-            p->parts[all[i]] = p->parts[all[i - 1]];
-    }
-    free(all);
+    return DFC_OK;
 }
 
 static int by_key(const void *a, const void *b)
@@ -294,10 +116,11 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const struct sending *)a)->key, ((const struct sending *)b)->key);
 }
 
-static void add_rows(const struct packing *p)
+static void add_rows(struct burn *b, const struct placing_file *file)
 {
-    for (size_t i = 0; i < p->tree->count; i++) {
-        const struct local_file *f = &p->tree->files[i];
+    const struct local_files *tree = &b->sendings.tree;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct local_file *f = &tree->files[i];
         struct burn_row row = {.entry = {.path = f->name,
                                          .kind = f->kind,
                                          .size = f->size,
@@ -308,34 +131,33 @@ static void add_rows(const struct packing *p)
             row.checksum.type = CHECKSUM_SHA256;
             memcpy(row.checksum.bytes, f->sha256, sizeof f->sha256);
         }
-        plan_add(p->b->plan, PLAN_NEW, &row, f->kind == ISO_FILE ? &p->parts[i] : NULL);
+        plan_add(b->plan, PLAN_NEW, &row, f->kind == ISO_FILE ? &file++->part : NULL);
     }
 }
 
 int burn_tree(struct burn *b, const char *directory, struct dfc_error *err)
 {
-    struct local_files *tree = &b->sendings.tree;
-    int rc = local_walk(directory, tree, err);
-    if (rc == DFC_OK && tree->count >= UINT32_MAX)
+    struct sendings *s = &b->sendings;
+    const struct placing_options options = {
+        .bucket = b->options->bucket, .base = b->base, .pack = b->options->pack};
+    size_t count;
+    int rc = local_walk(directory, &s->tree, err);
+    if (rc == DFC_OK && s->tree.count >= UINT32_MAX)
         rc = failure_set(err, DFC_INVALID, E_IMAGE_TOO_LARGE, "'%s' has 2^32 entries", directory);
     if (rc == DFC_OK)
-        rc = each_number((uint32_t)tree->count, b->options->threads, digest_one, b, err);
+        rc = each_number((uint32_t)s->tree.count, b->options->threads, digest_one, b, err);
     if (rc != DFC_OK)
         return rc;
-    struct packing p = {.b = b, .tree = tree};
-    p.parts = xcalloc(tree->count + 1, sizeof *p.parts);
-    p.order = xcalloc(tree->count + 1, sizeof *p.order);
-    list_contents(&p);
-    take_from_base(&p);
-    list_contents(&p);
-    rc = place_new(&p, err);
+    struct placing_file *files = files_of(&s->tree, &count);
+    s->contents = placing_new(files, count, &options);
+    list_sendings(s);
+    rc = name_objects(s, err);
     if (rc == DFC_OK) {
-        share_places(&p);
-        add_rows(&p);
-        qsort(b->sendings.list, b->sendings.count, sizeof *b->sendings.list, by_key);
+        placing_end(s->contents);
+        add_rows(b, files);
+        qsort(s->list, s->count, sizeof *s->list, by_key);
     }
-    free(p.parts);
-    free(p.order);
+    free(files);
     return rc;
 }
 
@@ -343,7 +165,7 @@ int burn_tree(struct burn *b, const char *directory, struct dfc_error *err)
 
 const struct sending *burn_sending(const struct burn *b, const struct plan_object *o)
 {
-    const struct sending wanted = {.key = (char *)o->key};
+    const struct sending wanted = {.key = o->key};
     if (b->sendings.count == 0 || strcmp(o->bucket, b->options->bucket) != 0)
         return NULL;
     return bsearch(&wanted, b->sendings.list, b->sendings.count, sizeof wanted, by_key);
@@ -376,9 +198,8 @@ int burn_send(struct burn *b, const struct sending *s, struct dfc_object_info **
 
 void burn_sendings_done(struct sendings *s)
 {
-    for (size_t i = 0; i < s->count; i++)
-        free(s->list[i].key);
     free(s->list);
+    placing_free(s->contents);
     free(s->order);
     local_files_done(&s->tree);
 }

@@ -8,8 +8,10 @@
 #include "api/failure.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
-#include "vdisc/client/burn.h"
+#include "vdisc/burn_rules.h"
+#include "vdisc/client/lease.h"
 #include "vdisc/client/references.h"
+#include "vdisc/placing.h"
 
 #define SUFFIX ".vdsc"
 
@@ -19,11 +21,16 @@ static bool ends_with(const char *text, const char *suffix)
     return len > n && strcmp(text + len - n, suffix) == 0;
 }
 
+static bool is_lease(const char *key)
+{
+    return strncmp(key, BURN_LEASES, strlen(BURN_LEASES)) == 0;
+}
+
 bool collect_is_ours(const char *key)
 {
     return strncmp(key, BURN_UNIQUE "/", strlen(BURN_UNIQUE "/")) == 0 ||
            strncmp(key, BURN_PACKS "/", strlen(BURN_PACKS "/")) == 0 ||
-           burn_rules_is_header(key, NULL);
+           burn_rules_is_header(key, NULL) || is_lease(key);
 }
 
 /* --- what is referred to ---------------------------------------------------------------------- */
@@ -44,20 +51,30 @@ static int take_image(struct dfc_client *c, const char *bucket, const char *key,
                        was.message);
 }
 
-static int take_bucket(struct dfc_client *c, const char *bucket, struct references *refs,
-                       struct collect_result *r, struct dfc_error *err)
+struct collecting {
+    struct dfc_client *client;
+    const struct collect_options *options;
+    struct references refs;
+    struct collect_result *result;
+    struct lease lease;
+};
+
+static int take_bucket(struct collecting *g, const char *bucket, struct dfc_error *err)
 {
     const struct dfc_list_options all = {.internal = true}; /* as an image's own name may be */
     const struct dfc_entry *entry;
     struct dfc_list *list;
-    int rc = dfc_list_open(c, bucket, &all, &list, err);
+    int rc = dfc_list_open(g->client, bucket, &all, &list, err);
     if (rc != DFC_OK)
         return rc;
     while ((rc = dfc_list_next(list, &entry, err)) > 0) {
-        if (!ends_with(entry->name, SUFFIX))
+        rc = lease_renew(&g->lease, err);
+        if (rc != DFC_OK)
+            break;
+        if (!ends_with(entry->name, SUFFIX) || is_lease(entry->name))
             continue;
-        r->images++;
-        rc = take_image(c, bucket, entry->name, refs, err);
+        g->result->images++;
+        rc = take_image(g->client, bucket, entry->name, &g->refs, err);
         if (rc != DFC_OK)
             break;
     }
@@ -65,8 +82,10 @@ static int take_bucket(struct dfc_client *c, const char *bucket, struct referenc
     return rc;
 }
 
-static int take_all(struct dfc_client *c, struct references *refs, struct collect_result *r,
-                    struct dfc_error *err)
+/* fn() for each bucket of the cluster. */
+static int each_bucket(struct dfc_client *c,
+                       int (*fn)(void *context, const char *bucket, struct dfc_error *err),
+                       void *context, struct dfc_error *err)
 {
     char *text = NULL;
     size_t i;
@@ -80,51 +99,114 @@ static int take_all(struct dfc_client *c, struct references *refs, struct collec
     {
         const char *name = json_string_value(json_object_get(row, "name"));
         if (name != NULL && rc == DFC_OK)
-            rc = take_bucket(c, name, refs, r, err);
+            rc = fn(context, name, err);
     }
     return rc;
 }
 
-/* --- what is not ------------------------------------------------------------------------------ */
-
-static int judge(struct dfc_client *c, const struct collect_options *o, const struct dfc_entry *e,
-                 const struct references *refs, struct collect_result *r, struct dfc_error *err)
+static int take_one(void *context, const char *bucket, struct dfc_error *err)
 {
-    if (!collect_is_ours(e->name) || references_have(refs, o->bucket, e->name))
-        return DFC_OK;
-    if (e->modified_ms >= o->before_ms) {
-        r->younger++;
-        return DFC_OK;
-    }
-    int rc = o->dry_run ? DFC_OK : dfc_delete(c, o->bucket, e->name, err);
-    if (rc != DFC_OK && rc != DFC_NOT_FOUND)
+    return take_bucket(context, bucket, err);
+}
+
+/* --- burns ------------------------------------------------------------------------------------ */
+
+static int refuse_burns(void *context, const char *bucket, struct dfc_error *err)
+{
+    const struct collecting *g = context;
+    return lease_refuse_burns(g->client, bucket, g->options->before_ms, err);
+}
+
+static bool has_ended(const char *state)
+{
+    return state != NULL && (strcmp(state, "finished") == 0 || strcmp(state, "failed") == 0 ||
+                             strcmp(state, "aborted") == 0);
+}
+
+/* Jobs have no lease: they are known to the cluster. */
+static int refuse_jobs(struct dfc_client *c, struct dfc_error *err)
+{
+    char *text = NULL;
+    size_t i;
+    json_t *job;
+    int rc = dfc_job_list(c, "burn", NULL, &text, err);
+    if (rc != DFC_OK)
         return rc;
-    r->objects++;
-    r->bytes += e->size;
+    _cleanup_json_ json_t *doc = json_loads(text, 0, NULL);
+    dfc_free(text);
+    json_array_foreach(json_object_get(doc, "jobs"), i, job)
+    {
+        const char *id = json_string_value(json_object_get(job, "id"));
+        if (has_ended(json_string_value(json_object_get(job, "state"))))
+            continue;
+        return failure_set(err, DFC_CONFLICT, E_OBJECT_RESERVED,
+                           "job '%s' burns an image: repeat when it has ended",
+                           id != NULL ? id : "");
+    }
     return DFC_OK;
 }
 
-int collect(struct dfc_client *c, const struct collect_options *o, struct collect_result *r,
-            struct dfc_error *err)
+static int refuse_all_burns(struct collecting *g, struct dfc_error *err)
 {
-    struct references refs = {0};
+    int rc = refuse_jobs(g->client, err);
+    return rc == DFC_OK ? each_bucket(g->client, refuse_burns, g, err) : rc;
+}
+
+/* --- what is not ------------------------------------------------------------------------------ */
+
+static int judge(struct collecting *g, const struct dfc_entry *e, struct dfc_error *err)
+{
+    const struct collect_options *o = g->options;
+    const bool is_own = g->lease.key != NULL && strcmp(e->name, g->lease.key) == 0;
+    if (is_own || !collect_is_ours(e->name) || references_have(&g->refs, o->bucket, e->name))
+        return DFC_OK;
+    if (e->modified_ms >= o->before_ms) {
+        g->result->younger += !is_lease(e->name);
+        return DFC_OK;
+    }
+    int rc = o->dry_run ? DFC_OK : dfc_delete(g->client, o->bucket, e->name, err);
+    if (rc != DFC_OK && rc != DFC_NOT_FOUND)
+        return rc;
+    g->result->objects++;
+    g->result->bytes += e->size;
+    return DFC_OK;
+}
+
+static int remove_all(struct collecting *g, struct dfc_error *err)
+{
     const struct dfc_list_options all = {.internal = true};
     const struct dfc_entry *entry;
     struct dfc_list *list = NULL;
+    int rc = dfc_list_open(g->client, g->options->bucket, &all, &list, err);
+    if (rc != DFC_OK)
+        return rc;
+    while ((rc = dfc_list_next(list, &entry, err)) > 0) {
+        rc = lease_renew(&g->lease, err);
+        if (rc == DFC_OK)
+            rc = judge(g, entry, err);
+        if (rc != DFC_OK)
+            break;
+    }
+    dfc_list_close(list);
+    return rc;
+}
+
+/* The lease comes first, then the question for burns: a burn does it in the same order. */
+int collect(struct dfc_client *c, const struct collect_options *o, struct collect_result *r,
+            struct dfc_error *err)
+{
+    struct collecting g = {.client = c, .options = o, .result = r};
     *r = (struct collect_result){0};
-    int rc = take_all(c, &refs, r, err);
+    int rc = o->dry_run ? DFC_OK : lease_take(&g.lease, c, o->bucket, NULL, err);
+    if (rc == DFC_OK && !o->dry_run)
+        rc = refuse_all_burns(&g, err);
+    if (rc == DFC_OK)
+        rc = each_bucket(c, take_one, &g, err);
     if (rc == DFC_OK) {
-        references_unite(&refs);
-        rc = dfc_list_open(c, o->bucket, &all, &list, err);
+        references_unite(&g.refs);
+        rc = remove_all(&g, err);
     }
-    if (rc == DFC_OK) {
-        while ((rc = dfc_list_next(list, &entry, err)) > 0) {
-            rc = judge(c, o, entry, &refs, r, err);
-            if (rc != DFC_OK)
-                break;
-        }
-        dfc_list_close(list);
-    }
-    references_done(&refs);
+    references_done(&g.refs);
+    lease_end(&g.lease);
     return rc;
 }

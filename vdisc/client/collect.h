@@ -3,7 +3,8 @@
  *     images of all buckets → what they refer to → objects of one bucket that are not among them
  *
  * An object counts if its name is one that a burn gives: .dfc-unique/…, .dfc-packs/…, and
- * NAME.<16 hex digits>.isohdr.  Nothing is removed unless every image of the cluster was read. */
+ * NAME.<16 hex digits>.isohdr.  Nothing is removed unless every image of the cluster was read, or
+ * while an image is burned (lease.h). */
 #pragma once
 
 #include "api/dfc.h"

@@ -51,17 +51,7 @@ uint64_t vdisc_block_of(const struct vdisc *v, uint32_t extent)
 
 uint32_t vdisc_extent_of(const struct vdisc *v, uint32_t lba)
 {
-    uint32_t low = 0, high = v->table->count;
-    if (high == 0 || lba >= v->starts[high])
-        return UINT32_MAX;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (v->starts[middle] <= lba)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return vdisc_table_extent(v->table, v->starts, lba);
 }
 
 static bool has_scheme(const char *address)
@@ -279,17 +269,6 @@ int vdisc_failure(const struct vdisc *v, const struct error *e, struct dfc_error
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static void set_starts(struct vdisc *v)
-{
-    uint64_t at = 0;
-    v->starts = xcalloc((size_t)v->table->count + 1, sizeof *v->starts);
-    for (uint32_t i = 0; i < v->table->count; i++) {
-        v->starts[i] = at;
-        at += v->table->extents[i].blocks;
-    }
-    v->starts[v->table->count] = at;
-}
-
 static int read_table(struct vdisc *v, struct dfc_error *err)
 {
     void *bytes = NULL;
@@ -321,7 +300,7 @@ int vdisc_open_table(struct dfc_client *c, const char *bucket, const char *key, 
     int rc = read_table(v, err);
     if (rc != DFC_OK)
         return rc;
-    set_starts(v);
+    v->starts = vdisc_table_starts(v->table);
     for (uint32_t i = 0; i < v->table->count && v->hosts == NULL && rc == DFC_OK; i++) {
         if (has_scheme(v->table->extents[i].address))
             rc = hosts_load(c, &v->hosts, err);

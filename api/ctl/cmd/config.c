@@ -43,8 +43,8 @@ static const char *or_dash(const char *text)
 
 static void print_rows(struct ctl *ctl, json_t *rows)
 {
-    static const char *const headers[] = {"NAME", "VALUE",   "DEFAULT", "MIN",
-                                          "MAX",  "CHANGES", NULL};
+    static const char *const headers[] = {"NAME", "VALUE", "SOURCE",  "DEFAULT",
+                                          "MIN",  "MAX",   "CHANGES", NULL};
     _cleanup_(table_freep)
     struct table *t = table_new(headers);
     size_t i;
@@ -55,6 +55,7 @@ static void print_rows(struct ctl *ctl, json_t *rows)
                                                 json_object_get(row, "value"));
         table_cell(t, text_at(row, "name"));
         table_cell(t, or_dash(value));
+        table_cell(t, or_dash(text_at(row, "source")));
         table_cell(t, or_dash(text_at(row, "default")));
         table_cell(t, or_dash(text_at(row, "min")));
         table_cell(t, or_dash(text_at(row, "max")));

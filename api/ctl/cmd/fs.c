@@ -1,5 +1,5 @@
-/* fs, vdisc mount and umount: the program dfc-mount does the work, so that dfcctl needs no libfuse.
- * Words and flags are passed on as they are. */
+/* fs, and mount and umount of vdisc and plog: the program dfc-mount does the work, so that dfcctl
+ * needs no libfuse.  Words and flags are passed on as they are. */
 #include "api/ctl/commands.h"
 
 #include <errno.h>
@@ -92,6 +92,16 @@ int vdisc_mount(struct ctl *ctl, const struct args *args)
 }
 
 int vdisc_umount(struct ctl *ctl, const struct args *args)
+{
+    return run_program(ctl, args);
+}
+
+int plog_mount(struct ctl *ctl, const struct args *args)
+{
+    return run_program_as(ctl, args, "mount-plogs");
+}
+
+int plog_umount(struct ctl *ctl, const struct args *args)
 {
     return run_program(ctl, args);
 }

@@ -3,18 +3,25 @@
 
 #include <string.h>
 
-#include "api/ctl/cmd/node_stop.h"
 #include "api/ctl/command.h"
 #include "api/ctl/ctl.h"
 #include "api/ctl/job_wait.h"
+#include "api/ctl/node_wait.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 
 struct action {
     const char *name; /* in the API */
     const char *said;
+    const char *goes_on;   /* and what is not done yet; or NULL */
     const char *waits_for; /* --wait: this state, and nothing is being moved; NULL: it has left */
 };
+
+/* With --force it may be a target that does not answer, so that nothing moves. */
+static const char *goes_on(const struct args *args, const struct action *a)
+{
+    return a->goes_on != NULL && !args->given[F_force] ? a->goes_on : "";
+}
 
 static int act(struct ctl *ctl, const struct args *args, const char *node, const struct action *a)
 {
@@ -37,14 +44,17 @@ static int act(struct ctl *ctl, const struct args *args, const char *node, const
     else if (args->given[F_wait])
         ctl_say(ctl, "%s: nothing is left to move", node);
     else
-        ctl_say(ctl, "%s %s", node, a->said);
+        ctl_say(ctl, "%s %s%s", node, a->said, goes_on(args, a));
     return EXIT_OK;
 }
 
 int node_maintenance(struct ctl *ctl, const struct args *args)
 {
-    static const struct action start = {"startmaintenance", "is in maintenance", "maintenance"};
-    static const struct action stop = {"stopmaintenance", "is active", "active"};
+    static const struct action start = {
+        "startmaintenance", "is in maintenance",
+        ": its objects are being moved; do not stop it before 'dfcctl node ok-to-stop' allows it",
+        "maintenance"};
+    static const struct action stop = {"stopmaintenance", "is active", NULL, "active"};
     if (strcmp(args->words[0], "start") == 0)
         return act(ctl, args, args->words[1], &start);
     if (strcmp(args->words[0], "stop") == 0)
@@ -54,18 +64,17 @@ int node_maintenance(struct ctl *ctl, const struct args *args)
 
 int node_decommission(struct ctl *ctl, const struct args *args)
 {
-    static const struct action leave = {"decommission", "leaves the cluster", NULL};
+    static const struct action leave = {
+        "decommission", "leaves the cluster",
+        ": its objects are being moved; do not stop it while 'dfcctl node ls' shows it", NULL};
     const char *node = args->words[0];
-    if (args->given[F_force]) {
-        _cleanup_free_ char *question =
-            xprintf("Have node '%s' leave the cluster, and lose the objects that only it has where "
-                    "they cannot be moved?",
-                    node);
-        int code = ctl_confirm(ctl, args, question);
-        if (code != EXIT_OK)
-            return code;
-    }
-    return act(ctl, args, node, &leave);
+    _cleanup_free_ char *question =
+        xprintf("Have node '%s' leave the cluster for good%s?", node,
+                args->given[F_force] ? ", and lose the objects that only it has where they cannot "
+                                       "be moved"
+                                     : "");
+    int code = ctl_confirm(ctl, args, question);
+    return code == EXIT_OK ? act(ctl, args, node, &leave) : code;
 }
 
 int cluster_rebalance(struct ctl *ctl, const struct args *args)

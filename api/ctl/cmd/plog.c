@@ -1,27 +1,10 @@
 /* plog stat, map, check, recover. */
 #include "api/ctl/commands.h"
 
-#include "api/ctl/names/name.h"
+#include "api/ctl/plog/name.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
-#include "common/mem.h"
 #include "plog/client/dfc_plog.h"
-
-static int plog_name(struct ctl *ctl, const char *name, struct object_name *out)
-{
-    struct error e = ERROR_INIT;
-    *out = (struct object_name){0};
-    if (object_name_parse(name, out, &e) == 0 && out->key[0] == '\0')
-        error_set(&e, E_NAME, "'%s' names no file: expected dfc://BUCKET/NAME", name);
-    return e.code == 0 ? EXIT_OK : ctl_fail_common(ctl, &e, EXIT_USAGE);
-}
-
-static int fail_plog(const struct ctl *ctl, const struct dfc_error *err, const char *verb,
-                     const char *name)
-{
-    _cleanup_free_ char *what = xprintf("%s '%s'", verb, name);
-    return ctl_fail(ctl, err, what);
-}
 
 static void print_stat(const struct ctl *ctl, const struct dfc_plog_stat *s)
 {
@@ -51,11 +34,11 @@ static int open_to_read(struct ctl *ctl, const char *name, struct dfc_plog **plo
     struct object_name n;
     const struct dfc_plog_options read_alone = {.flags = 0};
     struct dfc_error err;
-    const int code = plog_name(ctl, name, &n);
+    const int code = ctl_plog_name(ctl, name, &n);
     if (code != EXIT_OK)
         return code;
     if (dfc_plog_open(ctl->client, n.bucket, n.key, &read_alone, plog, &err) != DFC_OK)
-        return fail_plog(ctl, &err, "open", name);
+        return ctl_plog_fail(ctl, &err, "open", name);
     return EXIT_OK;
 }
 
@@ -70,7 +53,7 @@ int plog_show(struct ctl *ctl, const struct args *args)
     const int rc = dfc_plog_stat(plog, &s, &err);
     dfc_plog_drop(plog);
     if (rc != DFC_OK)
-        return fail_plog(ctl, &err, "stat", args->words[0]);
+        return ctl_plog_fail(ctl, &err, "stat", args->words[0]);
     print_stat(ctl, &s);
     return EXIT_OK;
 }
@@ -134,7 +117,7 @@ static int walk(struct ctl *ctl, const char *name, bool is_check)
         print_walk(&w);
     json_decref(w.list);
     if (rc != DFC_OK)
-        return fail_plog(ctl, &err, "read", name);
+        return ctl_plog_fail(ctl, &err, "read", name);
     return w.damaged > 0 ? EXIT_PARTIAL : EXIT_OK;
 }
 
@@ -156,13 +139,13 @@ int plog_end_dead(struct ctl *ctl, const struct args *args)
     struct object_name n;
     struct dfc_error err;
     bool busy;
-    const int code = plog_name(ctl, args->words[0], &n);
+    const int code = ctl_plog_name(ctl, args->words[0], &n);
     if (code != EXIT_OK)
         return code;
     if (dfc_plog_recover(ctl->client, n.bucket, n.key,
                          args->given[F_timeout] ? args->number[F_timeout] : 0, &busy,
                          &err) != DFC_OK)
-        return fail_plog(ctl, &err, "recover", args->words[0]);
+        return ctl_plog_fail(ctl, &err, "recover", args->words[0]);
     if (busy) {
         ctl_remark(ctl, "'%s' has writers that are alive: the last close merges it",
                    args->words[0]);

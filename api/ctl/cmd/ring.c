@@ -33,9 +33,25 @@ static int64_t number(json_t *doc, const char *field)
 
 /* ---- status ---- */
 
+/* Samples a second of the i-th generation, and of those that were sealed with it; 0: not known. */
+static double rate_of(const struct ring_head *h, size_t i)
+{
+    const struct ring_generation *g = h->generations;
+    const uint64_t sealed_ms = g[i].sealed_ms;
+    uint64_t samples = 0;
+    while (i + 1 < h->generations_count && g[i + 1].sealed_ms == sealed_ms)
+        i++;
+    size_t from = i + 1;
+    while (from > 0 && g[from - 1].sealed_ms == sealed_ms)
+        samples += g[--from].samples;
+    const uint64_t before_ms = from > 0 ? g[from - 1].sealed_ms : sealed_ms;
+    return before_ms < sealed_ms ? 1000.0 * (double)samples / (double)(sealed_ms - before_ms) : 0;
+}
+
 static void print_generations(struct ctl *ctl, const struct ring_head *h)
 {
-    static const char *const headers[] = {"GENERATION", "SAMPLES", "LANES", "SEALED", NULL};
+    static const char *const headers[] = {"GENERATION", "SAMPLES",   "LANES",
+                                          "SEALED",     "SAMPLES/S", NULL};
     _cleanup_(table_freep)
     struct table *t = table_new(headers);
     char sealed[32];
@@ -45,6 +61,11 @@ static void print_generations(struct ctl *ctl, const struct ring_head *h)
         table_cellf(t, "%llu", (unsigned long long)g->samples);
         table_cellf(t, "%zu", g->count);
         table_cell(t, ctl_time((int64_t)g->sealed_ms, sealed));
+        const double rate = rate_of(h, i - 1);
+        if (rate > 0)
+            table_cellf(t, "%.1f", rate);
+        else
+            table_cell(t, "-");
     }
     table_print(t, ctl->out, ctl->headers, ctl->colour);
 }
@@ -56,6 +77,18 @@ static int read_head(struct ctl *ctl, json_t *doc, struct ring_head *out)
     if (text != NULL && ring_head_parse(text, strlen(text), out, &e) == 0)
         return EXIT_OK;
     return ctl_fail_common(ctl, &e, EXIT_FAILED);
+}
+
+/* Why a full generation does not become the current one. */
+static const char *held_by(json_t *doc, const struct ring_head *h)
+{
+    const char *swap = json_string_value(json_object_get(doc, "swap"));
+    if (h->is_paused)
+        return ", paused";
+    return number(doc, "fill") >= number(doc, "cap") &&
+                   ring_head_is_held(h, swap != NULL && strcmp(swap, "consumed") == 0)
+               ? ", waits for readers"
+               : "";
 }
 
 int ring_status(struct ctl *ctl, const struct args *args)
@@ -71,7 +104,7 @@ int ring_status(struct ctl *ctl, const struct args *args)
     }
     ctl_say(ctl, "ring %s: generation %llu, %lld of %lld samples of the next one%s, keeper %s",
             args->words[0], (unsigned long long)head.generation, (long long)number(doc, "fill"),
-            (long long)number(doc, "cap"), head.is_paused ? ", paused" : "",
+            (long long)number(doc, "cap"), held_by(doc, &head),
             json_string_value(json_object_get(doc, "keeper")));
     print_generations(ctl, &head);
     return EXIT_OK;

@@ -4,7 +4,7 @@
 #include "api/ctl/grant_text.h"
 #include "api/ctl/print/table.h"
 #include "api/ctl/print/user_print.h"
-#include "api/ctl/cmd/rate_flags.h"
+#include "api/ctl/rate_flags.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

@@ -1,10 +1,11 @@
 /* support bundle.
  *
  *   {"made_ms", "dfcctl": {"version", "commit"}, "health": {…},
- *    "cluster": {"overview", "smap", "bmd", "config", "settings", "jobs"},
+ *    "cluster": {"overview", "smap", "bmd", "config", "settings", "jobs", "events", "stats"},
  *    "nodes": {"t1": {"info", "params", "mountpaths", "stats"}}}
  *
- * What cannot be had is {"error": {"code", "message"}} in its place, and is counted. */
+ * What cannot be had is {"error": {"code", "message"}} in its place, and is counted.  Buckets come
+ * without their owner, jobs without what they were asked for. */
 #include "api/ctl/commands.h"
 
 #include "api/ctl/files/landing.h"
@@ -48,6 +49,36 @@ static json_t *add_object(json_t *to, const char *name)
     return made;
 }
 
+enum { EVENTS_MAX = 1000, SAMPLES_MAX = 180 };
+
+static void put_history(struct bundle *b, json_t *cluster)
+{
+    struct dfc_error err = {0};
+    char *text = NULL;
+    dfc_cluster_events(b->ctl->client, NULL, 0, EVENTS_MAX, &text, &err);
+    put(b, cluster, "events", text, &err);
+    text = NULL;
+    dfc_cluster_stats(b->ctl->client, SAMPLES_MAX, true, &text, &err);
+    put(b, cluster, "stats", text, &err);
+}
+
+static void cut(json_t *rows, const char *field)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row) json_object_del(row, field);
+}
+
+/* An owner is a user; specs and plans have templates, names of objects and URLs.  A job's error may
+ * name an object, and stays. */
+static void cut_private(json_t *cluster)
+{
+    json_t *jobs = json_object_get(json_object_get(cluster, "jobs"), "jobs");
+    cut(jobs, "spec");
+    cut(jobs, "plan");
+    cut(json_object_get(json_object_get(cluster, "bmd"), "buckets"), "owner");
+}
+
 static void put_cluster(struct bundle *b, json_t *overview)
 {
     /* Not "access": the users of a cluster are no one else's business. */
@@ -60,6 +91,8 @@ static void put_cluster(struct bundle *b, json_t *overview)
         dfc_cluster_show(b->ctl->client, parts[i], &text, &err);
         put(b, cluster, parts[i], text, &err);
     }
+    cut_private(cluster);
+    put_history(b, cluster);
 }
 
 static void put_node(struct bundle *b, json_t *nodes, json_t *node)

@@ -5,7 +5,7 @@
 #include "api/ctl/key_input.h"
 #include "api/ctl/print/table.h"
 #include "api/ctl/print/user_print.h"
-#include "api/ctl/cmd/rate_flags.h"
+#include "api/ctl/rate_flags.h"
 #include "api/secret.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
@@ -273,9 +273,25 @@ int user_revoke(struct ctl *ctl, const struct args *args)
     return of_user(ctl, args, dfc_user_revoke);
 }
 
+/* Rights may be given before the bucket is made; but the name may also be mistyped. */
+static void warn_absent(struct ctl *ctl, const char *bucket)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *text = NULL;
+    if (strpbrk(bucket, "*?") == NULL &&
+        dfc_bucket_show(ctl->client, bucket, &text, &err) == DFC_NOT_FOUND)
+        ctl_remark(ctl,
+                   "warning: bucket '%s' does not exist yet: the rights are for one that is "
+                   "created with this name",
+                   bucket);
+}
+
 int bucket_grant(struct ctl *ctl, const struct args *args)
 {
-    return of_bucket(ctl, args, dfc_user_grant);
+    int code = of_bucket(ctl, args, dfc_user_grant);
+    if (code == EXIT_OK)
+        warn_absent(ctl, args->words[0]);
+    return code;
 }
 
 int bucket_revoke(struct ctl *ctl, const struct args *args)

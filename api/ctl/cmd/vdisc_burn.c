@@ -248,7 +248,8 @@ static int check_flags(const struct ctl *ctl, const struct args *args)
 {
     static const struct {
         enum flag_id flag, needs;
-    } needs[] = {{F_remove, F_from}, {F_base, F_tree}, {F_store, F_tree}};
+        bool by_job; /* a job does not need it */
+    } needs[] = {{F_remove, F_from, false}, {F_base, F_tree, true}, {F_store, F_tree, true}};
     const int inputs = args->given[F_input] + args->given[F_tree] + args->given[F_bucket];
     if ((inputs == 0 && !args->given[F_from]) || !args->given[F_to])
         return ctl_usage(ctl, "'vdisc burn' needs -i FILE.csv, --tree DIR, --bucket URL or --from "
@@ -260,9 +261,10 @@ static int check_flags(const struct ctl *ctl, const struct args *args)
     if (!args->given[F_job] && (args->given[F_wait] || args->given[F_timeout]))
         return ctl_usage(ctl, "--wait and --timeout go with --job");
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
-        if (args->given[needs[i].flag] && !args->given[needs[i].needs])
-            return ctl_usage(ctl, "--%s needs --%s", flag_table[needs[i].flag].name,
-                             flag_table[needs[i].needs].name);
+        if (args->given[needs[i].flag] && !args->given[needs[i].needs] &&
+            !(needs[i].by_job && args->given[F_job]))
+            return ctl_usage(ctl, "--%s needs --%s%s", flag_table[needs[i].flag].name,
+                             flag_table[needs[i].needs].name, needs[i].by_job ? " or --job" : "");
     }
     return EXIT_OK;
 }

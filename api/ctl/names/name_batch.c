@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "api/ctl/interrupt.h"
+#include "api/failure.h"
 #include "common/cleanup.h"
-#include "common/error.h"
 #include "common/mem.h"
 
 /* False where the name does not fit.  The first one always does: names have a bound. */
@@ -31,14 +31,6 @@ static void begin(struct name_batch *b)
         add(b, over);
 }
 
-static int cancelled(struct dfc_error *err)
-{
-    *err = (struct dfc_error){.result = DFC_CANCELLED};
-    snprintf(err->code, sizeof err->code, "%s", error_name(E_CANCELLED));
-    snprintf(err->message, sizeof err->message, "interrupted");
-    return DFC_CANCELLED;
-}
-
 int name_batch_read(struct name_batch *b, name_batch_next *next, void *context,
                     struct dfc_error *err)
 {
@@ -51,7 +43,8 @@ int name_batch_read(struct name_batch *b, name_batch_next *next, void *context,
             break;
         }
     }
-    return rc >= 0 && interrupted() ? cancelled(err) : rc;
+    return rc >= 0 && interrupted() ? failure_set(err, DFC_CANCELLED, E_CANCELLED, "interrupted")
+                                    : rc;
 }
 
 void name_batch_done(struct name_batch *b)

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,18 +9,11 @@
 #include "api/ctl/files/fetch.h"
 #include "api/ctl/files/landing.h"
 #include "api/ctl/upload/upload.h"
+#include "api/failure.h"
 #include "common/checksum.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "common/utf8.h"
-
-static int fail(struct dfc_error *err, const struct error *e)
-{
-    *err = (struct dfc_error){.result = DFC_LOCAL};
-    snprintf(err->code, sizeof err->code, "%s", error_name(e->code));
-    snprintf(err->message, sizeof err->message, "%s", e->message);
-    return DFC_LOCAL;
-}
 
 static char *key_of(const struct sync_end *end, const char *name)
 {
@@ -49,12 +41,12 @@ int sync_read_file(const struct sync_end *files, const char *name, const struct 
     _cleanup_free_ char *path = xprintf("%s/%s", files->path, name);
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (checksum_from_name(object->checksum_type, &type, &e) != 0)
-        return fail(err, &e);
+        return failure_common(err, DFC_LOCAL, &e);
     _cleanup_(checksum_freep)
     struct checksum *sum = checksum_new(type);
     if (fd < 0 || read_checksum(fd, sum) != 0) {
         error_errno(&e, errno, "read '%s'", path);
-        return fail(err, &e);
+        return failure_common(err, DFC_LOCAL, &e);
     }
     checksum_final(sum, &have);
     *same =
@@ -74,7 +66,7 @@ static int fetch(struct dfc_client *client, const struct sync_end *from, const s
     struct landing l = LANDING_INIT;
     if (name_check_local(entry->name, &e) != 0 ||
         landing_open_below(&l, to->root, entry->name, &e) != 0)
-        return fail(err, &e);
+        return failure_common(err, DFC_LOCAL, &e);
     l.modified_ms = entry->modified_ms;
     return fetch_object(client, from->name.bucket, key, &l, options, NULL, err);
 }
@@ -82,13 +74,10 @@ static int fetch(struct dfc_client *client, const struct sync_end *from, const s
 static int store(struct dfc_client *client, const struct sync_end *from, const struct sync_end *to,
                  const struct sync_entry *entry, struct progress_part *part, struct dfc_error *err)
 {
-    struct error e = ERROR_INIT;
     _cleanup_free_ char *path = xprintf("%s/%s", from->path, entry->name);
     _cleanup_free_ char *key = key_of(to, entry->name);
-    if (!utf8_valid(key, strlen(key))) {
-        error_set(&e, E_NAME, "the name is not UTF-8");
-        return fail(err, &e);
-    }
+    if (!utf8_valid(key, strlen(key)))
+        return failure_set(err, DFC_LOCAL, E_NAME, "the name is not UTF-8");
     static const struct dfc_put_options options;
     const struct upload_order order = {.client = client,
                                        .path = path,
@@ -128,7 +117,8 @@ int sync_remove(struct dfc_client *client, const struct sync_end *to, const char
 {
     struct error e = ERROR_INIT;
     if (to->path != NULL)
-        return landing_remove_below(to->root, name, &e) == 0 ? DFC_OK : fail(err, &e);
+        return landing_remove_below(to->root, name, &e) == 0 ? DFC_OK
+                                                             : failure_common(err, DFC_LOCAL, &e);
     _cleanup_free_ char *key = key_of(to, name);
     int rc = dfc_delete(client, to->name.bucket, key, err);
     return rc == DFC_NOT_FOUND ? DFC_OK : rc;

@@ -29,6 +29,8 @@ static struct model_inode *add_inode(struct model *m, uint64_t ino, uint32_t mod
     }
     struct model_inode *i = &m->inodes[m->count++];
     *i = (struct model_inode){.ino = ino, .mode = mode, .nlink = 1};
+    if (ino < MODEL_GUESSED)
+        m->had[ino] = true;
     return i;
 }
 

@@ -83,7 +83,10 @@ struct model_inode {
     int64_t length;
 };
 
-enum { MODEL_QUOTAS = 1024 }; /* that a run makes at most */
+enum {
+    MODEL_QUOTAS = 1024, /* that a run makes at most */
+    MODEL_GUESSED = 101, /* clients guess numbers of inodes below this one */
+};
 
 struct model_quota {
     uint64_t id, directory;
@@ -96,7 +99,8 @@ struct model {
     size_t count, room;
     struct model_quota quotas[MODEL_QUOTAS];
     size_t quota_count;
-    bool trash; /* last names go there */
+    bool trash;              /* last names go there */
+    bool had[MODEL_GUESSED]; /* an inode has, or had, this number: no other one gets it */
 };
 
 void model_init(struct model *m, bool trash); /* a root */

@@ -91,12 +91,24 @@ void sim_pause_ms(void *client, uint64_t ms)
 
 /* ---- choice ---- */
 
+enum { NEVER_MADE = 1 << 30 }; /* no run makes so many inodes */
+
+/* No client names a clone that is being built: the model has it whole from its first commit.  So a
+ * number that no inode has yet may not be guessed.  One whose inode is gone is not given again. */
+static bool may_guess(const struct model *m, uint64_t ino)
+{
+    const struct model_inode *i = model_find(m, ino);
+    return m->had[ino] && (i == NULL || !i->building);
+}
+
 /* Mostly those that are there. */
 static uint64_t any_inode(struct world *w)
 {
-    if (rng_below(&w->rng, 50) == 0)
-        return 1 + rng_below(&w->rng, 100);
     const struct model_inode *i;
+    if (rng_below(&w->rng, 50) == 0) {
+        const uint64_t ino = 1 + rng_below(&w->rng, MODEL_GUESSED - 1);
+        return may_guess(&w->model, ino) ? ino : NEVER_MADE;
+    }
     do
         i = &w->model.inodes[rng_below(&w->rng, w->model.count)];
     while (i->building);

@@ -3,6 +3,7 @@
  *     driver ENDPOINT BUCKET NAME
  *
  *     open FLAGS SEGMENT_BYTES     read OFFSET SIZE      stat           unlink
+ *     token SEGMENT_BYTES TOKEN    share
  *     write OFFSET SIZE BYTE       renew                 close          recover LEASE_MS
  *     truncate LENGTH              sync                  drop
  *
@@ -12,16 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/dfc.h"
 #include "common/mem.h"
 #include "plog/client/dfc_plog.h"
 
-enum { WORDS = 4, LINE = 256 };
+enum { WORDS = 4, LINE = 4096 };
 
 struct driver {
     struct dfc_client *client;
     const char *bucket, *name;
     struct dfc_plog *plog;
     uint64_t words[WORDS];
+    const char *line;
     struct dfc_error err;
 };
 
@@ -30,6 +33,23 @@ static int drive_open(struct driver *d)
     const struct dfc_plog_options o = {
         .flags = (unsigned)d->words[0], .mode = 0644, .segment_bytes = d->words[1]};
     return dfc_plog_open(d->client, d->bucket, d->name, &o, &d->plog, &d->err);
+}
+
+static int drive_token(struct driver *d)
+{
+    char token[LINE] = "";
+    const struct dfc_plog_options o = {.segment_bytes = d->words[0]};
+    (void)sscanf(d->line, "%*s %*s %4095s", token);
+    return dfc_plog_open_token(d->client, token, &o, &d->plog, &d->err);
+}
+
+static int drive_share(struct driver *d)
+{
+    char token[DFC_PLOG_TOKEN_MAX];
+    const int rc = dfc_plog_share(d->plog, token, &d->err);
+    if (rc == DFC_OK)
+        printf("ok %s\n", token);
+    return rc;
 }
 
 static int drive_write(struct driver *d)
@@ -128,13 +148,15 @@ static const struct {
     {"sync", 0, drive_sync, true, false},       {"renew", 0, drive_renew, true, false},
     {"stat", 0, drive_stat, true, true},        {"close", 0, drive_close, true, false},
     {"drop", 0, drive_drop, true, false},       {"unlink", 0, drive_unlink, false, false},
-    {"recover", 1, drive_recover, false, true},
+    {"recover", 1, drive_recover, false, true}, {"token", 1, drive_token, false, false},
+    {"share", 0, drive_share, true, true},
 };
 
 static void obey(struct driver *d, const char *line)
 {
     char verb[32];
     int at = 0;
+    d->line = line;
     if (sscanf(line, "%31s%n", verb, &at) != 1)
         verb[0] = '\0';
     const int words = sscanf(line + at, "%" SCNu64 " %" SCNu64 " %" SCNu64, &d->words[0],

@@ -89,6 +89,9 @@ def to_kinds(sample: Mapping[str, Any]) -> Dict[str, Kind]:
             raise Invalid(f"{name!r} is no name of a kind: a text of 1 to {NAME_MAX} bytes",
                           code="invalid_argument")
         kinds[name] = to_kind(name, value)
+        wrong = kinds[name].contradiction()
+        if wrong:
+            raise Invalid(f"kind '{name}': {wrong}", code="invalid_argument")
         if len(kinds[name].shape) > DIMENSIONS_MAX:
             raise _wrong(name, f"has more than {DIMENSIONS_MAX} dimensions")
     return kinds

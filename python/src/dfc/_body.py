@@ -11,8 +11,6 @@ from ._wire import STEP
 from .errors import Invalid
 
 Bytes = Union[bytes, bytearray, memoryview]
-#: Bytes, an open binary file, or pieces.
-Source = Union[Bytes, BinaryIO, Iterable[bytes]]
 
 
 class Body:
@@ -24,6 +22,10 @@ class Body:
 
     def pieces(self) -> Iterator[Bytes]:
         raise NotImplementedError
+
+
+#: Bytes, an open binary file, pieces, or a body that other modules of the package made.
+Source = Union[Bytes, BinaryIO, Iterable[bytes], Body]
 
 
 class Memory(Body):
@@ -87,6 +89,8 @@ class Pieces(Body):
 
 
 def of(source: Source) -> Body:
+    if isinstance(source, Body):
+        return source
     if isinstance(source, (bytes, bytearray, memoryview)):
         return Memory(source)
     if isinstance(source, str):

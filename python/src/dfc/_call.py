@@ -71,6 +71,7 @@ class Request:
     by_proxy: bool = False  #: a proxy knows the target, and the map does not
     node: Optional[str] = None  #: the target that answers, where it is not the object's
     endpoint: Optional[int] = None  #: this one alone
+    resent: bool = False  #: since a kept connection broke: the first time may have done it
 
 
 class Reply:
@@ -293,7 +294,7 @@ class Caller:
                 kept = used and not e.silent
                 connection.close()
                 if kept and not fresh and (request.body is None or request.body.repeatable):
-                    fresh = True  # the node had closed a kept connection
+                    fresh = request.resent = True  # the node had closed a kept connection
                     continue
                 kind: Type[Error] = Timeout if e.silent else Unreachable
                 code = "timeout" if e.silent else "network_error"

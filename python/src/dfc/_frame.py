@@ -6,9 +6,11 @@ A sample is a dict of kinds.  A kind is bytes, or an array: numpy's, or anything
 
 from __future__ import annotations
 
+import math
+import re
 import struct
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Mapping, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import xxhash
 
@@ -22,6 +24,8 @@ _HEAD = struct.Struct("<4sIQQHHIQQQQ")
 _KIND = struct.Struct("<HBBIQQ")
 #: A value that is no array.
 BYTES = "bytes"
+#: Of an array without bytes: the product of its dimensions but those that are 0.
+EMPTY_MAX = 1 << 16
 
 
 def _up(value: int, unit: int) -> int:
@@ -38,6 +42,17 @@ def _sum(*parts: "Union[bytes, bytearray, memoryview]") -> int:
 #: Formats of `struct`, by numpy's text without the order of bytes.
 _FORMATS = {"b1": "?", "u1": "B", "i1": "b", "u2": "H", "i2": "h", "u4": "I", "i4": "i", "u8": "Q",
             "i8": "q", "f2": "e", "f4": "f", "f8": "d"}
+#: Order of bytes, type and size of an item, as numpy writes them; "<M8[s]" has a unit behind.
+_DTYPE = re.compile(r"([<>|=]?)([A-Za-z])([0-9]+)(\[.*\])?")
+_CHARACTER = 4  # bytes of one, in the type U
+
+
+def _item_size(dtype: str) -> Optional[int]:
+    """In bytes.  None: the text is not numpy's."""
+    found = _DTYPE.fullmatch(dtype)
+    if found is None:
+        return None
+    return int(found[3]) * (_CHARACTER if found[2] == "U" else 1)
 
 
 def _nest(numbers: List[Any], shape: Tuple[int, ...]) -> List[Any]:
@@ -55,6 +70,17 @@ class Kind:
     shape: Tuple[int, ...]
     data: memoryview
 
+    def contradiction(self) -> str:
+        """Why dtype, shape and length cannot all be true; "": they can."""
+        if self.dtype == BYTES:
+            return ""
+        size, length = _item_size(self.dtype), self.data.nbytes
+        if size is not None and size * math.prod(self.shape) != length:
+            return f"an array {self.dtype} of shape {self.shape} does not have {length} bytes"
+        if length == 0 and math.prod(n for n in self.shape if n > 0) > EMPTY_MAX:
+            return f"an array without bytes has at most {EMPTY_MAX} rows, not shape {self.shape}"
+        return ""
+
     def numpy(self) -> Any:
         """An array over the same memory; not of bytes."""
         import numpy  # type: ignore[import] # pylint: disable=import-outside-toplevel
@@ -64,9 +90,12 @@ class Kind:
         """Nested lists of numbers, a number, or bytes of what is no array; without numpy."""
         if self.dtype == BYTES:
             return bytes(self.data)
-        form = _FORMATS.get(self.dtype[1:])
-        if form is None or self.dtype[0] == ">":
+        form = _FORMATS.get(self.dtype[1:]) if self.dtype[:1] in ("<", "|") else None
+        if form is None:
             raise Invalid(f"the dtype {self.dtype} needs numpy", code="invalid_argument")
+        wrong = self.contradiction()
+        if wrong:
+            raise Invalid(wrong, code="invalid_argument")
         numbers = list(struct.unpack(f"<{len(self.data) // int(self.dtype[2:])}{form}", self.data))
         return _nest(numbers, self.shape) if self.shape else numbers[0]
 
@@ -119,18 +148,27 @@ def _kinds(head: memoryview, frame: memoryview, count: int) -> Dict[str, Kind]:
     kinds: Dict[str, Kind] = {}
     at = FIXED
     for _ in range(count):
+        if at + _KIND.size > len(head):
+            raise ValueError("a kind is beyond the head")
         name_len, dtype_len, dims, _, offset, length = _KIND.unpack_from(head, at)
         shape = struct.unpack_from(f"<{dims}Q", head, at + _KIND.size)
         text = at + _KIND.size + 8 * dims
+        if text + name_len + dtype_len > len(head) or offset + length > len(frame):
+            raise ValueError("a kind is beyond the sample")
         name = bytes(head[text:text + name_len]).decode()
         dtype = bytes(head[text + name_len:text + name_len + dtype_len]).decode()
         kinds[name] = Kind(dtype, shape, frame[offset:offset + length])
+        wrong = kinds[name].contradiction()
+        if wrong:
+            raise ValueError(f"kind '{name}': {wrong}")
         at += _up(_KIND.size + 8 * dims + name_len + dtype_len, 8)
     return kinds
 
 
 def parse(data: "Union[bytes, bytearray, memoryview]") -> Iterator[Sample]:
-    """The samples of frames that stand one behind the other.  Corrupt: a checksum is wrong."""
+    """The samples of frames that stand one behind the other.
+
+    Corrupt: a checksum is wrong, or a kind contradicts itself."""
     rest = memoryview(data)
     while len(rest) > 0:
         if len(rest) < FIXED or bytes(rest[:4]) != _MAGIC:
@@ -143,6 +181,9 @@ def parse(data: "Union[bytes, bytearray, memoryview]") -> Iterator[Sample]:
             raise Corrupt("the head of a sample is damaged", code="bad_sample")
         if _sum(rest[head_len:total]) != fields[9]:
             raise Corrupt("the bytes of a sample are damaged", code="checksum_mismatch")
-        kinds = _kinds(rest[:head_len], rest[:total], fields[4])
+        try:
+            kinds = _kinds(rest[:head_len], rest[:total], fields[4])
+        except (ValueError, struct.error) as e:  # its sums are right: it was made so
+            raise Corrupt(f"the kinds of a sample are wrong: {e}", code="bad_sample") from None
         yield Sample(kinds, ordinal=fields[3], producer=fields[7], sequence=fields[8])
         rest = rest[total:]

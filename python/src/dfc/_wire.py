@@ -27,6 +27,7 @@ FIRST = 8 << 10  #: bytes that are asked for with a head: small bodies come alon
 LINE_MAX = 4 << 10  #: bytes of the line before a chunk
 CHUNK_MAX = 1 << 30  #: bytes of a chunk
 STEP = 1 << 20  #: bytes of a body that are sent at once
+COPIED_MAX = 64 << 10  #: a chunk up to this is copied, so that one call of the kernel sends it
 
 
 class Broken(Exception):
@@ -180,8 +181,13 @@ class Connection:
             raise self._broken(e) from e
 
     def send_chunk(self, data: "bytes | bytearray | memoryview") -> None:
-        """A piece of a body of unknown length; an empty one ends it."""
-        self.send(b"%x\r\n%b\r\n" % (len(data), data))
+        """A piece of a body of unknown length; an empty one ends it.  A large one is not copied."""
+        if len(data) <= COPIED_MAX:
+            self.send(b"%x\r\n%b\r\n" % (len(data), data))
+            return
+        self.send(b"%x\r\n" % len(data))
+        self.send(data)
+        self.send(b"\r\n")
 
     def exchange(self, method: str, request: "bytes | bytearray") -> Head:
         """Sends it, and reads the head of the final reply."""

@@ -7,7 +7,7 @@ one of the codes of docs/reference/errors.md, as the cluster sends it, or one of
 from __future__ import annotations
 
 import json
-from typing import Dict, Optional, Type
+from typing import Dict, Optional, Tuple, Type
 
 #: What no node says: no connection, a reply that broke off, a reply that is no HTTP of ours.
 LOCAL_CODES = ("network_error", "timeout", "checksum_mismatch", "invalid_argument", "unauthorized")
@@ -25,6 +25,8 @@ class Error(Exception):
         self.node = node
         self.request_id = request_id
         self.retry_after = 0.0  #: seconds that the node asks for before another try; 0: nothing
+        #: Of a push into a ring that may have been stored: its producer and sequence.
+        self.pushed_as: Optional[Tuple[str, int]] = None
 
     def __str__(self) -> str:
         where = f" (node {self.node}, request {self.request_id})" if self.request_id else ""

@@ -37,7 +37,8 @@ __all__ = ["Generation", "Head", "Kind", "Ring", "RingReader", "RingShare", "Sam
 
 HEAD = "head"
 GONE = "generation_gone"
-FULL = "ring_full"
+NO_SPACE = "no_space"
+NO_ROOM = ("ring_full", NO_SPACE)  #: what a target says, where another one may have room
 POLL_SECONDS = 0.05  #: between two looks at the head, while a generation is waited for
 PUSH_BYTES = 8 << 20  #: of samples that push_all() sends in one request
 THREADS = 8  #: of one ring, that read at the same time
@@ -130,6 +131,10 @@ class _Tries(_retry.Retry):
         self.given = q.outcome is _retry.Outcome.REFUSED and not self.doubtful
         return None if self.given else super().next(q)
 
+    def is_refusal(self, error: Error) -> bool:
+        """No try has stored anything."""
+        return not self.doubtful and (self.given or error.code == NO_SPACE)
+
     def refused(self, retry_after: float) -> Optional[float]:
         """The pause after a refusal that was given; None: there were too many."""
         return super().next(_retry.Question(_retry.Outcome.REFUSED, time.monotonic(),
@@ -139,7 +144,7 @@ class _Tries(_retry.Retry):
 def _pause_of_push(error: Error, tries: _Tries, until: float) -> Optional[float]:
     """None: the error is final."""
     now = time.monotonic()
-    if error.code == FULL:
+    if error.code in NO_ROOM:
         wait = (error.retry_after or 1.0) * (1 + _chance.random() / 4)
         return min(wait, until - now) if now < until else None
     return tries.refused(error.retry_after) if tries.given else None
@@ -181,9 +186,14 @@ class Ring:
     # --- the ring ---
 
     def create(self, cap: int, keep: int = 1, bytes_max: "Union[int, str, None]" = None,
-               exist_ok: bool = False, **props: Any) -> "Ring":
-        """`bytes_max`: as 10 << 30 or "10GiB".  `props`: other properties of the bucket."""
+               exist_ok: bool = False, swap: str = "full", policy: str = "block",
+               **props: Any) -> "Ring":
+        """`bytes_max`: as 10 << 30 or "10GiB".  `swap="consumed"`: a generation stays until a group
+        of readers has acknowledged it.  `policy="drop"`: a push into a full ring drops the oldest
+        samples that are in no generation.  `props`: other properties of the bucket."""
         shape = f"cap={cap},keep={keep}" + (f",bytes_max={bytes_max}" if bytes_max else "")
+        shape += (f",swap={swap}" if swap != "full" else "")
+        shape += (f",policy={policy}" if policy != "block" else "")
         self._bucket.create(exist_ok=exist_ok, ring=shape, **props)
         return self
 
@@ -218,6 +228,17 @@ class Ring:
         """Drops all samples."""
         self._client.call(Request("DELETE", self._path + "/samples")).close()
 
+    def ack(self, group: str, generation: int, lease: str = "") -> bool:
+        """The group has consumed this generation: the next may come; 0 joins.  It may be silent for
+        `lease`, as "5m".  True: it was not known, and may have missed generations."""
+        query = {"group": group, "done": str(generation), **({"lease": lease} if lease else {})}
+        reply = self._client.call(Request("PUT", self._path + "/groups", query=query))
+        return bool(read_json(reply).get("joined"))
+
+    def leave(self, group: str) -> None:
+        """No generation waits for the group any longer."""
+        self._client.call(Request("DELETE", self._path + "/groups", query={"group": group})).close()
+
     # --- push ---
 
     def push(self, sample: Mapping[str, Any], *, producer: Optional[str] = None,
@@ -225,9 +246,13 @@ class Ring:
         """Stores a sample: names of kinds, and their bytes or arrays.  It is stored once, however
         often it has to be sent.
 
-        While the ring is full, the push waits, up to `full_timeout` seconds; then its error has
-        the code ring_full.  A maker that repeats a push after its own restart names itself and
-        numbers its pushes (`producer`, `sequence`); it has one push at a time.
+        While the ring or a target's disks are full, the push waits, up to `full_timeout` seconds;
+        then its error has the code ring_full or no_space.  A maker that repeats a push after its
+        own restart names itself and numbers its pushes (`producer`, `sequence`); it has one push at
+        a time.
+
+        The error of a push that may have been stored has `pushed_as`, a producer and a sequence.
+        Another push of this sample with them stores it once.
         """
         return self._push([_frame.make(_arrays.to_kinds(sample))], producer, sequence, full_timeout)
 
@@ -260,23 +285,32 @@ class Ring:
         tries = _Tries(self._client.policy, time.monotonic())
         while True:
             try:
-                return Stored(read_json(self._send(body, name, number, tries)))
+                return self._send(body, name, number, tries)
             except Error as e:
                 pause = _pause_of_push(e, tries, until)
                 if pause is None:
+                    if producer is not None or not tries.is_refusal(e):
+                        e.pushed_as = (name, number)
                     raise
-                if e.code == FULL:
+                if e.code in NO_ROOM:
                     tries.progress(time.monotonic())
                     if producer is None and not tries.doubtful:
                         name, number = self._maker.number()  # perhaps another target has room
             time.sleep(pause)
 
-    def _send(self, body: Body, producer: str, sequence: int, tries: _Tries) -> Reply:
-        return self._client.call(Request(
+    def _send(self, body: Body, producer: str, sequence: int, tries: _Tries) -> Stored:
+        tries.given = False
+        request = Request(
             "POST", self._path + "/samples", body=body,
             query={"producer": producer, "sequence": str(sequence)},
             headers={"Content-Type": "application/octet-stream"},
-            owner=(self.name, f"{producer}/{sequence}")), tries)
+            owner=(self.name, f"{producer}/{sequence}"))
+        try:
+            reply = self._client.call(request, tries)
+        finally:
+            tries.doubtful |= request.resent
+        tries.doubtful = True  # it is stored, and its answer may break off
+        return Stored(read_json(reply))
 
     # --- the head ---
 
@@ -443,7 +477,8 @@ class RingReader:
         return index if index >= 0 else index + self._largest
 
 
-#: Of a share: the generation, how many of its samples were given, and the sample; None: its end.
+#: Of a share: the generation, how many of its samples are behind it with this one, and the sample;
+#: None: its end.
 _Step = Tuple[int, int, Optional[Sample]]
 
 
@@ -456,7 +491,8 @@ class RingShare:
     It begins behind generation `after`; without it, with the newest one that there is.  An iteration
     ends after so many `generations`, and never without it; the next one goes on there.  A consumer
     that is slower than the makers finds generations gone: `skipped` counts them, and `missed` the
-    samples of its share that it could not read.  `on_gone="raise"` makes an error of it.
+    samples of its share that it could not read, as they were gone or damaged.  `on_gone="raise"`
+    makes an error of it.
     """
 
     def __init__(self, ring: Ring, *, consumer: int = 0, consumers: int = 1, seed: int = 0,
@@ -524,30 +560,30 @@ class RingShare:
         count = 1
         while given < len(mine):
             wanted = [order[i] for i in mine[given:given + count]]
-            samples = self._read(generation, wanted)
-            given += len(wanted) - len(samples)
-            for sample in samples:
-                given += 1
-                yield generation.number, given, sample
-            if not samples and not self._is_kept(generation):
+            found = self._read(generation, wanted)
+            for at, sample in found:
+                yield generation.number, given + at + 1, sample
+            given += len(wanted)
+            if not found and not self._is_kept(generation):
                 self.missed += len(mine) - given
                 break
-            count = _count_of(samples)
+            count = _count_of([sample for _, sample in found])
         if self.missed > missed:
             self._say(f"{self.missed - missed} samples of generation {generation.number} were gone "
-                      "before they were read")
+                      "before they were read, or damaged")
 
-    def _read(self, generation: Generation, wanted: List[int]) -> List[Sample]:
-        """Without those that are gone."""
+    def _read(self, generation: Generation, wanted: List[int]) -> List[Tuple[int, Sample]]:
+        """Each with its place in `wanted`; without those that are gone or damaged."""
         try:
-            return self.ring.read(generation, wanted)
-        except NotFound as e:
-            if e.code != GONE or self._on_gone == "raise":
+            return list(enumerate(self.ring.read(generation, wanted)))
+        except (NotFound, Corrupt) as e:
+            if self._on_gone == "raise" or isinstance(e, NotFound) and e.code != GONE:
                 raise
         if len(wanted) == 1:
             self.missed += 1
             return []
-        return [sample for index in wanted for sample in self._read(generation, [index])]
+        return [(at, sample) for at, index in enumerate(wanted)
+                for _, sample in self._read(generation, [index])]
 
     def _is_kept(self, generation: Generation) -> bool:
         return any(g.number == generation.number for g in self.ring.head().generations)

@@ -16,8 +16,7 @@ from common import chart, spec
 import benchlib
 from benchlib import KIB, MIB, log
 from dataset import member_names, write_dataset
-import lab as lab_module
-from lab import Lab, LabCluster
+from lab import Lab, LabCluster, lacks
 from lib import Failed, check, in_parallel
 from namespaces import enter
 
@@ -26,10 +25,6 @@ DISK, LINK = 4_000_000, 8_000_000  # bytes/s; the paper's: 1.2 GB/s of 12 disks,
 RECORDS, RECORD_BYTES = 10, 16 * KIB  # ten records a shard, in and out, as the paper's
 SHARDS = 720
 MEMORY_SHARE = 4  # the paper's single client: 256 GB of memory for 1 TB
-NEEDED = {
-    "mkfs.ext4": "e2fsprogs", "fio": "fio", "iperf3": "iperf3", "tc": "iproute2",
-    "fusermount3": "fuse3"
-}
 
 
 def request(shards):
@@ -57,44 +52,12 @@ class Bench:
         self.rows = []
 
     def run(self):
-        with Lab(self.args.build / "tests/bench/sort/dfc-slow-disk", self.disks, max(self.counts),
-                 4 * self.bytes + 64 * MIB, DISK, LINK) as self.lab:
+        with Lab(self.args.build, self.disks, max(self.counts), 4 * self.bytes + 64 * MIB, DISK,
+                 LINK) as self.lab:
             self.lab.limit(True)
-            self.found_limits = self.limits()
+            self.found_limits = self.lab.limits()
             for count in self.counts:
                 self.sort_with(count)
-
-    # The limits, as fio and iperf3 see them.
-
-    def disk_speed(self, kind):
-        done = lab_module.run("fio", "--name=disk", f"--filename={self.lab.disks['h1'].path}/fio",
-                              "--size=16M", "--bs=256k", f"--rw={kind}", "--direct=1",
-                              "--ioengine=psync", "--output-format=json")
-        os.unlink(self.lab.disks["h1"].path / "fio")
-        return json.loads(done)["jobs"][0][kind]["bw_bytes"]
-
-    def link_speed(self):
-        inside, server = self.lab.hosts.inside, self.lab.hosts.address("h2")
-        listener = subprocess.Popen(inside("h2", "iperf3", "-s", "-1", "-p", "5999"),
-                                    stdout=subprocess.DEVNULL)
-
-        def measured():
-            done = subprocess.run(
-                inside("h1", "iperf3", "-c", server, "-p", "5999", "-t", "3", "-J"),
-                capture_output=True, text=True, check=False)
-            report = json.loads(done.stdout)
-            return None if "error" in report else report["end"]["sum_received"][
-                "bits_per_second"] / 8
-
-        speed = lab_module.wait_for(measured, "iperf3")
-        listener.wait(60)
-        return round(speed)
-
-    def limits(self):
-        return {
-            "disk": DISK, "link": LINK, "fio_read": self.disk_speed("read"),
-            "fio_write": self.disk_speed("write"), "iperf3": self.link_speed()
-        }
 
     # The sides.
 
@@ -251,14 +214,9 @@ def main():
     p.add_argument("--targets", type=int, nargs="+", default=COUNTS, metavar="N")
     p.add_argument("--shards", type=int, default=SHARDS, help="of 170 KB each")
     args = p.parse_args()
-    missing = {program: package for program, package in NEEDED.items() if not shutil.which(program)}
+    missing = lacks(args.build)
     if missing:
-        log(f"there is no {', '.join(missing)} (Debian: apt-get install "
-            f"{' '.join(missing.values())})"
-            )
-        return 77
-    if not (args.build / "tests/bench/sort/dfc-slow-disk").exists():
-        log("dfc-slow-disk was not built (it needs libfuse3-dev)")
+        log(missing)
         return 77
     enter("--net")
     document = {"machine": benchlib.begin(args)}

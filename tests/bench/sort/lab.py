@@ -7,9 +7,11 @@ Disks are dfc-slow-disk under a loop device with ext4; links are held by tc at b
 limits can be lifted
 while nothing is measured."""
 
+import json
 import os
 import pathlib
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +23,22 @@ from lib import Cluster, Http, Member, in_parallel, wait_for  # noqa: E402
 from namespaces import HostCluster, Hosts, run  # noqa: E402
 
 TBF = ("burst", "64kb", "latency", "50ms")
+NEEDED = {
+    "mkfs.ext4": "e2fsprogs", "fio": "fio", "iperf3": "iperf3", "tc": "iproute2",
+    "fusermount3": "fuse3"
+}
+SLOW_DISK = "tests/bench/sort/dfc-slow-disk"  # below the build directory
+
+
+def lacks(build):
+    """What a lab needs and this machine has not, as text; "" where nothing is missing."""
+    missing = {program: package for program, package in NEEDED.items() if not shutil.which(program)}
+    if missing:
+        return (f"there is no {', '.join(missing)} (Debian: apt-get install "
+                f"{' '.join(missing.values())})")
+    if not (build / SLOW_DISK).exists():
+        return "dfc-slow-disk was not built (it needs libfuse3-dev)"
+    return ""
 
 
 class Disk:
@@ -58,9 +76,12 @@ class Disk:
         fields = pathlib.Path(self.stat).read_text(encoding="ascii").split()
         return (int(fields[2]) + int(fields[6])) * 512
 
+    def flush(self):
+        run("sync", "-f", str(self.path))
+
     def forget(self):
         """Everything is on the disk, and no contents of files are in memory."""
-        run("sync", "-f", str(self.path))
+        self.flush()
         for at, _, names in os.walk(self.path):
             for name in names:
                 path = os.path.join(at, name)
@@ -71,12 +92,12 @@ class Disk:
 
 
 class Lab:
-    def __init__(self, slow_disk, directory, count, disk_size, disk_speed, link_speed):
-        self.link_speed = link_speed
+    def __init__(self, build, directory, count, disk_size, disk_speed, link_speed):
+        self.disk_speed, self.link_speed = disk_speed, link_speed
         self.hosts = Hosts(count + 1)
         self.names = self.hosts.names[:count]
         self.disks = {
-            name: Disk(slow_disk, directory, name, disk_size, disk_speed)
+            name: Disk(build / SLOW_DISK, directory, name, disk_size, disk_speed)
             for name in self.names
         }
 
@@ -99,18 +120,55 @@ class Lab:
                 else:
                     run(*command, "qdisc", "replace", "dev", device, "root", "pfifo")
 
+    def flush(self):
+        in_parallel(lambda disk: disk.flush(), self.disks.values())
+
     def forget(self):
         in_parallel(lambda disk: disk.forget(), self.disks.values())
 
     def moved(self):
         return sum(disk.moved() for disk in self.disks.values())
 
+    # The limits, as fio and iperf3 see them.
+
+    def found_disk(self, kind):
+        path = self.disks["h1"].path / "fio"
+        done = run("fio", "--name=disk", f"--filename={path}", "--size=16M", "--bs=256k",
+                   f"--rw={kind}", "--direct=1", "--ioengine=psync", "--output-format=json")
+        os.unlink(path)
+        return json.loads(done)["jobs"][0][kind]["bw_bytes"]
+
+    def found_link(self):
+        listener = subprocess.Popen(self.hosts.inside("h2", "iperf3", "-s", "-1", "-p", "5999"),
+                                    stdout=subprocess.DEVNULL)
+
+        def measured():
+            done = subprocess.run(
+                self.hosts.inside("h1", "iperf3", "-c", self.hosts.address("h2"), "-p", "5999",
+                                  "-t", "3", "-J"), capture_output=True, text=True, check=False)
+            report = json.loads(done.stdout)
+            return None if "error" in report else report["end"]["sum_received"][
+                "bits_per_second"] / 8
+
+        speed = wait_for(measured, "iperf3")
+        listener.wait(60)
+        return round(speed)
+
+    def limits(self):
+        return {
+            "disk": self.disk_speed, "link": self.link_speed,
+            "fio_read": self.found_disk("read"), "fio_write": self.found_disk("write"),
+            "iperf3": self.found_link()
+        }
+
 
 class LabCluster(HostCluster):
-    """A proxy on the host without limits, and targets t1, t2, … on the first hosts of the lab."""
+    """A proxy on the host without limits, and targets t1, t2, … on the first hosts of the lab.  The
+    last `late` of these do not run before join()."""
 
-    def __init__(self, lab, build, targets):
+    def __init__(self, lab, build, targets, late=0):
         self.lab, self.hosts, self.build = lab, lab.hosts, build
+        self.late = [f"t{i + 1}" for i in range(targets - late, targets)]
         self.dir = tempfile.mkdtemp(prefix="dfc-bench-lab-")
         os.makedirs(os.path.join(self.dir, "logs"))
         self.http = Http()
@@ -129,10 +187,13 @@ class LabCluster(HostCluster):
 
     def __enter__(self):
         self.start_all(["p1"])
-        self.start_all(self.targets())
-        for target in self.targets():
-            self.wait_node(target, "active")
+        self.join([target for target in self.targets() if target not in self.late])
         return self
+
+    def join(self, targets):
+        self.start_all(targets)
+        for target in targets:
+            self.wait_node(target, "active")
 
     def __exit__(self, *_):
         self.remove()
@@ -152,8 +213,8 @@ class LabCluster(HostCluster):
             str(self.build / ("dfc-proxyd" if role == "proxy" else "dfc-targetd")), "--id", node,
             "--dir",
             self.node_dir(node), "--address",
-            self.hosts.address(host), "--cluster-key-file", self.key_file, "--public-port",
-            str(self.PORTS[role]), "--control-port",
+            self.hosts.address(host), "--anonymous=all", "--cluster-key-file", self.key_file,
+            "--public-port", str(self.PORTS[role]), "--control-port",
             str(self.PORTS[role] + 1)
         ]
         if role == "proxy":

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .generator import WireheadGenerator
+from .log import SwapLog, WireheadLogger, WireheadSnapshot
 from .manager import WireheadManager
 
 __version__ = "0.1.0"
 # pylint: disable=undefined-all-variable
-__all__ = ["MongoTupleheadDataset", "MongoheadDataset", "WireheadGenerator", "WireheadManager"]
+__all__ = ["MongoTupleheadDataset", "MongoheadDataset", "SwapLog", "WireheadGenerator",
+           "WireheadLogger", "WireheadManager", "WireheadSnapshot"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,8 @@ from dfc.ring import Ring
 
 DEFAULT_PORT = 8080  #: of a proxy
 CASTS = ("keep", "uint8")
+SWAPS = ("full", "consumed")
+POLICIES = ("block", "drop")
 
 
 class Config:
@@ -35,9 +37,9 @@ class Config:
             raise self._wrong("SAMPLE", 'a list of kinds, as ["data", "label"]')
         self.keep = self._number("KEEP", 0, 1)
         self.bytes_max: Optional[str] = str(found["BYTES_MAX"]) if "BYTES_MAX" in found else None
-        self.cast = str(found.get("CAST", "keep"))
-        if self.cast not in CASTS:
-            raise self._wrong("CAST", " or ".join(CASTS))
+        self.cast = self._word("CAST", CASTS)
+        self.swap = self._word("SWAP", SWAPS)
+        self.policy = self._word("POLICY", POLICIES)
 
     def _wrong(self, key: str, what: str) -> dfc.Invalid:
         return dfc.Invalid(f"{self._path}: {key} has to be {what}", code="invalid_argument")
@@ -46,6 +48,13 @@ class Config:
         if self._found.get(key) in (None, ""):
             raise dfc.Invalid(f"{self._path}: {key} is missing", code="invalid_argument")
         return self._found[key]
+
+    def _word(self, key: str, words: Tuple[str, ...]) -> str:
+        """The first one without the key."""
+        value = str(self._found.get(key, words[0]))
+        if value not in words:
+            raise self._wrong(key, " or ".join(words))
+        return value
 
     def _number(self, key: str, least: int, default: Optional[int] = None) -> int:
         value = self._found.get(key, default)
@@ -73,7 +82,8 @@ class Config:
         """Creates the ring where it is missing, and gives it this SWAP_CAP.  True: it was made."""
         cap = self.swap_cap
         try:
-            ring.create(cap, keep=self.keep, bytes_max=self.bytes_max)
+            ring.create(cap, keep=self.keep, bytes_max=self.bytes_max, swap=self.swap,
+                        policy=self.policy)
             return True
         except dfc.Conflict as e:
             if e.code != "bucket_exists":

@@ -1,7 +1,8 @@
 """Pushes what a generator makes into the ring.  Swaps are made by the cluster.
 
-A sample is pushed until the ring has it: none is lost when the cluster is away for a while, and none
-is thrown away when a generation is full.  A ring that is full lets the generator wait.
+A sample is pushed until the ring has it once: none is lost when the cluster is away for a while,
+and none is thrown away when a generation is full.  A ring that is full lets the generator wait, and
+so do full disks.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import time
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 import dfc
-from dfc.ring import Generation
+from dfc.ring import NO_SPACE, Generation
 
 from . import _config
 
@@ -57,15 +58,19 @@ class WireheadGenerator:
         return value.astype("uint8")
 
     def push(self, chunks: List[Chunk]) -> None:
-        """Until it is stored.  An error that another try does not change is raised."""
+        """Until it is stored, once.  An error that another try does not change is raised."""
         sample = {chunk["kind"]: chunk["chunk"] for chunk in chunks}
+        number: Tuple[Optional[str], Optional[int]] = (None, None)
         while True:
             try:
-                stored = self.ring.push(sample)
+                stored = self.ring.push(sample, producer=number[0], sequence=number[1])
                 self._mine.add((stored.lane, stored.first))
                 return
-            except (dfc.Unreachable, dfc.Timeout) as e:
+            except dfc.Error as e:
+                if not isinstance(e, (dfc.Unreachable, dfc.Timeout)) and e.code != NO_SPACE:
+                    raise
                 print(f"Generator error: {e}", flush=True)
+                number = e.pushed_as or (None, None)  # the ring has refused it: any other target
                 time.sleep(RETRY_SECONDS)
 
     def swap(self) -> Optional[int]:
