@@ -55,7 +55,9 @@ static int find_newest(const struct plog_store *st, const char *id, uint64_t *ne
 }
 
 /* Does the head of the look have the newest merged index?  A merge that has stored a newer one, and
- * not the head yet, has left a record; one that has stored the head has changed it. */
+ * not the head yet, has left a record; one that has stored the head has changed it.  Rarely the
+ * answer is no without reason: a merge that lost has left its index, and one that had listed fewer
+ * segments has removed the record. */
 static int check_newest(const struct plog_store *st, const char *object, const struct plog_look *l,
                         struct error *err)
 {
@@ -77,8 +79,9 @@ static int check_newest(const struct plog_store *st, const char *object, const s
     if (strcmp(etag, l->etag) != 0)
         return error_set(err, E_PRECONDITION, "'%s' changes all the time", object);
     return error_set(err, E_CORRUPT,
-                     "'%s' is an old copy of a head: it has merged index %llu, and there is number "
-                     "%llu; use the name that was written, and remove this one by 'dfcctl rm'",
+                     "'%s' is an old copy of a head, or a merge of it was cut off: it has merged "
+                     "index %llu, and there is number %llu; use the name that was written, or "
+                     "copy this one by 'dfcctl plog cp'",
                      object, (unsigned long long)l->head.merged, (unsigned long long)newest);
 }
 
