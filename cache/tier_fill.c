@@ -312,11 +312,14 @@ static void fill_run(struct tier *t, struct fill *f)
         f->partial->failed = true;
     partial_unlist(t, f->partial);
     partial_list(t, f->partial);
-    t->ended++;
     fill_ended(t, f);
     pthread_mutex_unlock(&t->lock);
     fill_free(f);
     trim_partials(t);
+    pthread_mutex_lock(&t->lock);
+    t->ended++; /* who has flushed may begin a piece anew that failed */
+    pthread_cond_broadcast(&t->news);
+    pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- the filler: its life ---- */

@@ -18,6 +18,7 @@ BUILD = pathlib.Path(os.environ.get("DFC_BUILD", ROOT / "build"))
 FILES = {
     "deploy/container/Dockerfile": ("dfc-proxyd", "dfc-targetd"),
     "deploy/container/dfc-healthy": ("dfc-proxyd", "dfc-targetd"),
+    "deploy/container/compose.etcd.yaml": ("dfc-proxyd", "dfc-targetd"),
     "deploy/container/compose.yaml": ("dfc-proxyd", "dfc-targetd"),
     "deploy/helm/dfc/templates/cached.yaml": ("dfc-cached",),
     "deploy/helm/dfc/templates/proxy.yaml": ("dfc-proxyd",),

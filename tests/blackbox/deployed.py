@@ -26,31 +26,38 @@ try:
 except ImportError:
     skip("there is no Python package yaml")
 
-COMPOSE = os.path.join(ROOT, "deploy", "container", "compose.yaml")
+COMPOSE = ("compose.yaml",)
+COMPOSE_ETCD = COMPOSE + ("compose.etcd.yaml",)
 
 
 # --- Compose -------------------------------------------------------------------------------------
 
-def of_compose():
-    """The file, with the defaults of its variables."""
-    with open(COMPOSE, encoding="utf-8") as f:
-        text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", f.read())
-    return yaml.safe_load(text)
+def of_compose(files):
+    """Their services, with the defaults of variables: a later file adds to those of one before."""
+    services = {}
+    for name in files:
+        with open(os.path.join(ROOT, "deploy", "container", name), encoding="utf-8") as f:
+            text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", f.read())
+        for service, added in yaml.safe_load(text)["services"].items():
+            known = services.setdefault(service, {})
+            environment = {**known.get("environment", {}), **added.get("environment", {})}
+            known.update({**added, "environment": environment})
+    return services
 
 
 class Compose(Lab):
-    def __init__(self):
+    def __init__(self, files):
         super().__init__()
-        self.file = of_compose()
+        self.services = of_compose(files)
 
     def container(self, name):
-        service = self.file["services"][name]
+        service = self.services[name]
         mounts = {}
         for volume in service["volumes"]:
             source, at = volume.split(":")[:2]
             mounts[at] = directory(self.dir, "volumes", source)
         environment = {k: "" if v is None else v
-                       for k, v in service.get("environment", {}).items()}
+                       for k, v in service["environment"].items()}
         environment.setdefault("DFC_DIR", "/var/lib/dfc")  # the image's
         if not any(at.startswith("/var/lib/dfc") for at in mounts):
             mounts["/var/lib/dfc"] = directory(tempfile.mkdtemp(dir=self.dir))
@@ -58,12 +65,19 @@ class Compose(Lab):
 
     def up(self):
         """Containers are new; volumes are kept."""
-        services = self.file["services"]
-        self.container("keys").execute(*shlex.split(services["keys"]["command"]))
-        for name in ("p1", "t1", "t2", "t3"):
-            self.containers[name] = self.container(name)
-            self.containers[name].start(shlex.split(services[name]["command"]))
+        self.container("keys").execute(*shlex.split(self.services["keys"]["command"]))
+        for name in sorted(self.services.keys() - {"keys"}):
+            self.start(name)
         self.wait_healthy()
+
+    def start(self, name):
+        self.containers[name] = self.container(name)
+        self.containers[name].start(shlex.split(self.services[name]["command"]))
+
+    def wait_healthy(self):
+        """The services that have a check: members of etcd have none."""
+        wait_for(lambda: all(c.is_healthy() for name, c in self.containers.items()
+                             if "healthcheck" in self.services[name]), "healthy containers")
 
     def volume(self, *path):
         return os.path.join(self.dir, "volumes", *path)
@@ -99,14 +113,13 @@ def read_again(container):
 
 
 def test_compose():
-    namespaces.run("ip", "link", "set", "lo", "up")
-    lab = Compose()
+    lab = Compose(COMPOSE)
     lab.up()
     refuse_all(lab, "http://127.0.0.1:8080", "http://127.0.0.1:8081")
     key = lab.volume("root", "root.key")
     for path in (key, lab.volume("key", "cluster.key")):
         equal(os.stat(path).st_mode & 0o777, 0o600, f"mode of {path}")
-    check("root:" not in json.dumps(lab.file["services"]["t1"]["volumes"]),
+    check("root:" not in json.dumps(lab.services["t1"]["volumes"]),
           "targets have root's key")
     serve_root(lab.containers["p1"], "dfcctl login --stdin </etc/dfc-root/root.key")
     before = contents(key), contents(lab.volume("key", "cluster.key"))
@@ -116,6 +129,33 @@ def test_compose():
     read_again(lab.containers["p1"])
     refuse_all(lab, "http://127.0.0.1:8080", "http://127.0.0.1:8081")
     lab.containers["p1"].execute("dfcctl", "--control", "http://127.0.0.1:8090", "cluster", "status")
+    lab.remove()
+
+
+def test_compose_etcd():
+    """A proxy and a member of etcd may be away."""
+    lab = Compose(COMPOSE_ETCD)
+    lab.up()
+    refuse_all(lab, "http://127.0.0.1:8084", "http://127.0.0.1:8081")
+    proxies = ",".join(f"http://127.0.0.1:{port}" for port in (8080, 8084, 8085))
+    p1 = lab.containers["p1"]
+    p1.environment["DFC_ENDPOINT"] = proxies
+    serve_root(p1, "dfcctl login --stdin </etc/dfc-root/root.key")
+    cluster = json.loads(p1.execute("dfcctl", "cluster", "status", "-o", "json").stdout)
+    primary = cluster["primary"]
+    check(primary in ("p1", "p2", "p3"), f"the primary is {primary}")
+    lab.containers.pop(primary).end()
+    lab.containers.pop("e2").end()
+    p1.execute("dfcctl", "bucket", "create", "later", "--retries", "20")
+    for name in (primary, "e2"):
+        lab.start(name)
+    lab.wait_healthy()
+    lab.end()
+    lab.up()
+    p1 = lab.containers["p1"]
+    p1.environment["DFC_ENDPOINT"] = proxies
+    read_again(p1)
+    check("later" in p1.execute("dfcctl", "bucket", "ls").stdout, "the bucket is gone")
     lab.remove()
 
 
@@ -226,8 +266,10 @@ def a_machine_is_lost(lab):
 
 def main():
     namespaces.enter("--net")
+    namespaces.run("ip", "link", "set", "lo", "up")
     end_on_signals()
-    tests = [(n, f) for n, f in globals().items() if n.startswith("test_")]
+    tests = [(n, f) for n, f in globals().items()
+             if n.startswith("test_") and n in (sys.argv[1:] or [n])]
     failed = [name for name, function in tests if not run_one(name, function)]
     print(f"{len(tests) - len(failed)} passed, {len(failed)} failed")
     sys.exit(1 if failed else 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The container image builds, and deploy/container's cluster of such containers keeps objects.
+"""The container images build, and deploy/container's clusters of such containers keep objects.
 
 Docker is that of Debian's packages, run for this test alone: files and socket in a directory of its
 own, no bridge, no
@@ -22,9 +22,11 @@ import namespaces
 from lib import ROOT, Failed, Ports, check, end_on_signals, equal, run_one, skip, wait_for
 
 RELEASE = "bookworm"
-COMPOSE = os.path.join(ROOT, "deploy", "container", "compose.yaml")
+COMPOSE = ("compose.yaml",)
+COMPOSE_ETCD = COMPOSE + ("compose.etcd.yaml",)
 COMMIT = "0123456789ab"
 NODES = ("p1", "t1", "t2", "t3")
+PROXIES = ("p1", "p2", "p3")
 
 
 def run(*argv, env=None, **options):
@@ -82,9 +84,10 @@ class Docker:
     def run(self, *arguments, **options):
         return run("docker", *arguments, env=self.env, **options)
 
-    def compose(self, *arguments, ports, image="dfc-test"):
-        return run("docker-compose", "-f", COMPOSE, *arguments,
-                   env={**self.env, "DFC_PORTS": ports, "DFC_IMAGE": image})
+    def compose(self, files, *arguments, ports):
+        files = [w for name in files for w in ("-f", os.path.join(ROOT, "deploy/container", name))]
+        return run("docker-compose", *files, *arguments, env={
+            **self.env, "DFC_PORTS": ports, "DFC_IMAGE": "dfc-test", "DFC_ETCD_IMAGE": "dfc-test-etcd"})
 
     def end(self):
         self.daemon.terminate()
@@ -102,20 +105,27 @@ class Lab:
         self.docker = Docker(self.dir)
         self.held = []
         self.ports = self.pick_ports()
-        self.began = False
+        self.files = None  # of the cluster that is up
 
     def pick_ports(self):
-        """What compose.yaml's ports begin with: …80 to …96 are in a block of this test's."""
+        """What the files' ports begin with: …71 to …98 are in a block of this test's."""
         while True:
             self.held.append(block := Ports())
             for prefix in range(block.base // 100, block.base // 100 + 2):
-                if block.base <= 100 * prefix + 80 and 100 * prefix + 96 < block.base + block.SIZE:
+                if block.base <= 100 * prefix + 71 and 100 * prefix + 98 < block.base + block.SIZE:
                     return str(prefix)
+
+    def compose(self, *arguments):
+        return self.docker.compose(self.files, *arguments, ports=self.ports)
+
+    def up(self, files):
+        self.files = files
+        self.compose("up", "-d", "--no-build")
 
     def remove(self):
         with contextlib.suppress(Failed, AttributeError):
-            if self.began:
-                self.docker.compose("down", "-v", "-t", "20", ports=self.ports)
+            if self.files:
+                self.compose("down", "-v", "-t", "20")
         with contextlib.suppress(AttributeError):
             self.docker.end()
         for line in reversed(open("/proc/mounts", encoding="utf-8").read().splitlines()):
@@ -127,11 +137,11 @@ class Lab:
         return f"http://127.0.0.1:{self.ports}{last}"
 
     def in_container(self, name, *command):
-        return self.docker.compose("exec", "-T", name, *command, ports=self.ports)
+        return self.compose("exec", "-T", name, *command)
 
     def container(self, name):
         """What docker says of it."""
-        found = self.docker.compose("ps", "-q", name, ports=self.ports).split()
+        found = self.compose("ps", "-q", name).split()
         return json.loads(self.docker.run("inspect", found[0]))[0]
 
 
@@ -151,31 +161,41 @@ def test_a_base_without_a_registry(lab):
     shutil.rmtree(rootfs)
 
 
-def test_the_image_builds(lab):
-    lab.docker.run("build", "--network=host", "-f", "deploy/container/Dockerfile", "-t", "dfc-test",
-                   "--build-arg", "BASE=dfc-test-base", "--build-arg", f"COMMIT={COMMIT}", ".",
-                   cwd=ROOT)
+def build_image(lab, file, name, *arguments):
+    lab.docker.run("build", "--network=host", "-f", f"deploy/container/{file}", "-t", name,
+                   "--build-arg", "BASE=dfc-test-base", *arguments, ".", cwd=ROOT)
+
+
+def test_the_images_build(lab):
+    build_image(lab, "Dockerfile", "dfc-test", "--build-arg", f"COMMIT={COMMIT}")
+    build_image(lab, "Dockerfile.etcd", "dfc-test-etcd")
     for program in ("dfc-proxyd", "dfc-targetd", "dfcctl"):
         said = lab.docker.run("run", "--rm", "--network=none", "dfc-test", program, "--version")
         check(f"({COMMIT})" in said, f"{program} --version: {said}")
 
 
-def test_the_cluster_comes_up_green(lab):
-    lab.began = True
-    lab.docker.compose("up", "-d", "--no-build", ports=lab.ports)
-    wait_for(lambda: all(lab.container(n)["State"]["Health"]["Status"] == "healthy" for n in NODES),
+def green(lab, name):
+    with contextlib.suppress(Failed):
+        return "green" in lab.in_container(name, "dfcctl", "cluster", "health")
+    return False
+
+
+def wait_healthy(lab, nodes):
+    wait_for(lambda: all(lab.container(n)["State"]["Health"]["Status"] == "healthy" for n in nodes),
              "healthy containers")
 
-    def green():
-        with contextlib.suppress(Failed):
-            return "green" in lab.in_container("p1", "dfcctl", "cluster", "health")
-        return False
 
-    refused(lab)
+def log_in(lab):
     lab.in_container("p1", "sh", "-c",
                      f"dfcctl --endpoint {lab.url(80)} login --stdin </etc/dfc-root/root.key")
 
-    wait_for(green, "a green cluster")
+
+def test_the_cluster_comes_up_green(lab):
+    lab.up(COMPOSE)
+    wait_healthy(lab, NODES)
+    refused(lab)
+    log_in(lab)
+    wait_for(lambda: green(lab, "p1"), "a green cluster")
 
 
 def refused(lab):
@@ -202,8 +222,8 @@ def test_it_keeps_objects_over_a_second_up(lab):
         return False
 
     wait_for(written, "PUT")
-    lab.docker.compose("down", ports=lab.ports)
-    lab.docker.compose("up", "-d", "--no-build", ports=lab.ports)
+    lab.compose("down")
+    lab.up(COMPOSE)
 
     def read():
         with contextlib.suppress(OSError), urllib.request.urlopen(
@@ -228,6 +248,26 @@ def test_containers_may_do_little(lab):
     said = lab.in_container("t1", "bash", "-c",
                             "stat -c '%a %U' /etc/dfc/cluster.key; wc -c </etc/dfc/cluster.key")
     equal(said.split(), ["600", "dfc", "64"], "the key that the first start made")
+
+
+def test_three_proxies(lab):
+    """The machine loses the primary's container and a member's."""
+    lab.compose("down", "-v")
+    lab.up(COMPOSE_ETCD)
+    wait_healthy(lab, NODES + PROXIES)
+    log_in(lab)
+    wait_for(lambda: green(lab, "p1"), "a green cluster of three proxies")
+    primary = json.loads(lab.in_container("p1", "dfcctl", "cluster", "status", "-o", "json"))["primary"]
+    check(primary in PROXIES, f"the primary is {primary}")
+    lab.compose("kill", primary, "e2")
+    others = [lab.url(last) for name, last in zip(PROXIES, (80, 84, 85)) if name != primary]
+    if primary == "p1":  # its login is in its volume
+        lab.compose("start", "p1")
+        wait_healthy(lab, ("p1",))
+    lab.in_container("p1", "dfcctl", "--endpoint", ",".join(others), "bucket", "create", "later", "--retries", "20")
+    lab.compose("start", primary, "e2")
+    wait_healthy(lab, NODES + PROXIES)
+    wait_for(lambda: green(lab, "p1"), "a green cluster again")
 
 
 def main():
