@@ -21,7 +21,7 @@ import urllib.request
 import image
 import namespaces
 from image import apt_sources, run
-from lib import Failed, Ports, check, copy_source, end_on_signals, equal, run_one, skip, wait_for
+from lib import ROOT, Failed, Ports, check, copy_source, end_on_signals, equal, run_one, skip, wait_for
 
 RELEASE = os.environ.get("DFC_RELEASE", image.RELEASE)
 ABROAD = RELEASE != image.RELEASE
@@ -38,6 +38,15 @@ int main(void)
     puts("linked");
     return 0;
 }
+"""
+AFTER_TEN = """
+until [ "$(dfcctl node ls | grep -c ' active ')" = 5 ]; do sleep 0.2; done
+dfcctl put /etc/debian_version photos/version
+primary=$(dfcctl cluster status | sed -n 's/.*primary //p')
+kill -9 $(grep -lzx "$primary" /proc/[0-9]*/cmdline | cut -d/ -f3)
+dfcctl cat photos/version | cmp - /etc/debian_version
+dfcctl bucket create later --retries 60
+[ "$(dfcctl cluster status | sed -n 's/.*primary //p')" != "$primary" ]
 """
 
 
@@ -220,6 +229,29 @@ def test_a_cluster_runs(lab):
     equal(lab.inside("python3", "-c", script), version, "the object, read by Python")
 
 
+def ten_commands():
+    """Those of the guide; a line that is indented goes on with the one before."""
+    with open(os.path.join(ROOT, "docs", "guide", "install.md"), encoding="utf-8") as f:
+        section = f.read().partition("### Three proxies in ten commands\n")[2]
+    block = section.partition("```sh\n")[2].partition("```")[0]
+    lines = block.splitlines(keepends=True)
+    begun = [line for line in lines if line[0] != " " and line != "done\n"]
+    equal(len(begun), 10, "commands of the guide")
+    return lines[0], "".join(lines[1:])
+
+
+def test_ten_commands_make_three_proxies(lab):
+    """Then the primary is killed."""
+    install, others = ten_commands()
+    lab.inside("bash", "-ec", f"cd /root && {install}")
+    with open(lab.path("root/ten.sh"), "w", encoding="ascii") as f:
+        f.write(f"set -e\ntrap 'kill $(jobs -p)' EXIT\n{others}{AFTER_TEN}")
+    said = run("timeout", "180", "unshare", "--net", "sh", "-ec", 'ip link set lo up && exec "$@"', "-",
+               "chroot", lab.root, "/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+               "bash", "/root/ten.sh")
+    check("created later" in said, said[-2000:])
+
+
 def test_a_program_links_with_the_library(lab):
     lab.install("gcc", "libc6-dev", "pkgconf")
     with open(lab.path("root/program.c"), "w", encoding="ascii") as f:
@@ -238,7 +270,8 @@ def test_they_go_again(lab):
 
 
 HERE = (test_a_bare_root_is_made, test_the_packages_build, test_they_install_in_a_bare_root,
-        test_a_cluster_runs, test_a_program_links_with_the_library, test_they_go_again)
+        test_a_cluster_runs, test_ten_commands_make_three_proxies,
+        test_a_program_links_with_the_library, test_they_go_again)
 ELSEWHERE = (test_a_bare_root_is_made, test_the_source_passes_its_unit_suite)
 
 
