@@ -67,8 +67,7 @@ static void test_what_is_refused(void **state)
         "{'node': 't1', 'lanes': [{'lane': 't1.a', 'first': 0, 'count': 9, 'holes': [[2, 2]]}]}",
         "{'node': 't1', 'lanes': [{'lane': 't1.a', 'first': 0, 'count': 9, 'holes': [[-3, 2]]}]}",
         "{'node': 't1', 'lanes': [{'lane': 't1.a', 'first': 0, 'count': 9, 'holes': ['x']}]}",
-        "{'node': 't1', 'lanes': [{'lane': 't1.a', 'first': 0, 'count': 9, 'holes': [[5, 6], [2, "
-        "3]]}]}",
+        "{'node': 't1', 'lanes': [{'lane': 't1.a', 'first': 0, 'count': 9,'holes':[[5,6],[2,3]]}]}",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const char *node;

@@ -185,16 +185,18 @@ def wait_healthy(lab, nodes):
              "healthy containers")
 
 
-def log_in(lab):
+def log_in(lab, *ports):
+    """At the proxies with these ports."""
+    urls = ",".join(lab.url(last) for last in ports)
     lab.in_container("p1", "sh", "-c",
-                     f"dfcctl --endpoint {lab.url(80)} login --stdin </etc/dfc-root/root.key")
+                     f"dfcctl --endpoint {urls} login --stdin </etc/dfc-root/root.key")
 
 
 def test_the_cluster_comes_up_green(lab):
     lab.up(COMPOSE)
     wait_healthy(lab, NODES)
     refused(lab)
-    log_in(lab)
+    log_in(lab, 80)
     wait_for(lambda: green(lab, "p1"), "a green cluster")
 
 
@@ -255,7 +257,7 @@ def test_three_proxies(lab):
     lab.compose("down", "-v")
     lab.up(COMPOSE_ETCD)
     wait_healthy(lab, NODES + PROXIES)
-    log_in(lab)
+    log_in(lab, 80, 84, 85)
     wait_for(lambda: green(lab, "p1"), "a green cluster of three proxies")
     primary = json.loads(lab.in_container("p1", "dfcctl", "cluster", "status", "-o", "json"))["primary"]
     check(primary in PROXIES, f"the primary is {primary}")
