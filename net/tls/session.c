@@ -25,6 +25,7 @@ struct tls_session {
     bool to_the_end; /* of this call: the peer has ended, and that is to be heard */
     bool drained;    /* the socket had less than was asked for: a read would tell nothing new */
     bool asked;      /* of this call: for more than there is */
+    bool mute;       /* of this call: the last record had no data */
     size_t piece;    /* that the next read of the socket takes at most */
     unsigned key_updates; /* since there was data */
 };
@@ -130,7 +131,7 @@ static void begin(struct tls_session *s, bool to_the_end)
 {
     ERR_clear_error();
     s->to_the_end = to_the_end;
-    s->drained = s->asked = false;
+    s->drained = s->asked = s->mute = false;
 }
 
 enum tls_shake tls_session_shake(struct tls_session *s, bool to_the_end, struct error *err)
@@ -154,6 +155,7 @@ static enum step why_none(struct tls_session *s, int rc)
 {
     int why = SSL_get_error(s->ssl, rc);
     ERR_clear_error();
+    s->mute = true;
     if (why == SSL_ERROR_WANT_READ)
         return s->asked ? READ_NO_MORE : READ_MUTE;
     s->drained = s->asked = false; /* if there is data, the next call tells the rest */
@@ -168,6 +170,7 @@ static enum step read_record(struct tls_session *s, char *to, size_t room, size_
     if (step == READ_DATA) {
         *got += (size_t)n;
         s->key_updates = 0;
+        s->mute = false;
     }
     return step;
 }
@@ -189,9 +192,10 @@ ssize_t tls_session_read(struct tls_session *s, char *to, size_t room, bool to_t
     return step == READ_ENDED ? 0 : -1;
 }
 
+/* From OpenSSL 3.2 on SSL_has_pending() does not know of the bytes that came with new keys. */
 bool tls_session_is_drained(const struct tls_session *s)
 {
-    return s->asked || (s->drained && SSL_has_pending(s->ssl) == 0);
+    return s->asked || (s->drained && !s->mute && SSL_has_pending(s->ssl) == 0);
 }
 
 bool tls_session_write(struct tls_session *s, const void *data, size_t len)
