@@ -150,12 +150,21 @@ void call_unlink(struct call *c)
 
 /* --- pausing ---------------------------------------------------------------------------------- */
 
-/* Tells curl which directions go on.  It may run the callbacks at once, and keeps the error of one
- * that fails to itself. */
+/* While the reply waits, nothing is sent either: curl 8.14 reads on as long as it may send. */
+static void call_pause(struct call *c)
+{
+    curl_easy_pause(c->easy, CURLPAUSE_ALL);
+}
+
+/* Lets the reply go on first, which may have to wait again at once, and then the body.  curl may
+ * run the callbacks meanwhile, and keeps the error of one that fails to itself. */
 static void call_unpause(struct call *c)
 {
-    int waits = (c->upload_waits ? CURLPAUSE_SEND : 0) | (c->download_waits ? CURLPAUSE_RECV : 0);
-    CURLcode result = curl_easy_pause(c->easy, waits);
+    if (c->download_waits)
+        return;
+    CURLcode result = curl_easy_pause(c->easy, CURLPAUSE_SEND);
+    if (result == CURLE_OK && !c->download_waits && !c->upload_waits)
+        result = curl_easy_pause(c->easy, CURLPAUSE_CONT);
     if (result == CURLE_OK)
         return;
     call_fail(c, E_NET, curl_easy_strerror(result));
@@ -289,6 +298,7 @@ static size_t stream_reply(struct call *c, const char *data, size_t len)
         if (took == BPIPE_AGAIN) {
             c->redelivered = at;
             c->download_waits = true;
+            call_pause(c);
             return CURL_WRITEFUNC_PAUSE;
         }
         if (took < 0) {
