@@ -204,7 +204,7 @@ static void test_a_cut_reply_of_http_1_0_ends_with_a_reset(void **state)
     peer_start(&dx.node, script_ends_early_in_chunks, NULL);
     struct wire w = wire_open(fx.port);
     wire_print(&w, "GET /read HTTP/1.0\r\n\r\n");
-    while ((n = recv(w.fd, some, sizeof some, 0)) > 0)
+    while ((n = wire_recv_plain(&w, some, sizeof some)) > 0)
         ;
     assert_int_equal(n, -1);
     assert_int_equal(errno, ECONNRESET);

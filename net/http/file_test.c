@@ -334,7 +334,7 @@ static void test_clients_that_leave(void **state)
         ask_range(&w, 0, SIZE);
         if (i % 2 == 0) { /* in the middle of it */
             char head[10];
-            assert_int_equal(read(w.fd, head, sizeof head), sizeof head);
+            assert_int_equal(wire_recv_plain(&w, head, sizeof head), sizeof head);
         }
         hold_reader(&h[i]);
         wire_close(&w);
@@ -376,7 +376,7 @@ static void end_while_a_disk_is_slow(bool in_the_middle)
     ask_range(&w, 0, SIZE);
     if (in_the_middle) {
         char byte;
-        assert_int_equal(read(w.fd, &byte, 1), 1);
+        assert_int_equal(wire_recv_plain(&w, &byte, 1), 1);
         hold_reader(&h);
     } else {
         wait_for_count(&asked, 1);

@@ -66,7 +66,7 @@ void peer_join(struct peer *p)
 struct peer_conn *peer_accept(struct peer *p)
 {
     struct peer_conn *c = xcalloc(1, sizeof *c);
-    c->fd = accept4(p->fd, NULL, NULL, SOCK_CLOEXEC);
+    c->fd = (int)TEMP_FAILURE_RETRY(accept4(p->fd, NULL, NULL, SOCK_CLOEXEC));
     require(c->fd >= 0 || errno == EINVAL, "accept");
     if (c->fd < 0) {
         free(c);
@@ -91,7 +91,7 @@ void peer_close(struct peer_conn *c)
 static bool fill(struct peer_conn *c)
 {
     buf_reserve(&c->in, PIECE);
-    ssize_t n = recv(c->fd, c->in.data + c->in.len, PIECE, 0);
+    ssize_t n = TEMP_FAILURE_RETRY(recv(c->fd, c->in.data + c->in.len, PIECE, 0));
     require(n >= 0 || errno == ECONNRESET, "receive");
     if (n <= 0)
         return false;
@@ -193,7 +193,7 @@ bool peer_send(struct peer_conn *c, const void *data, size_t len)
 {
     const char *at = data;
     while (len > 0) {
-        ssize_t n = send(c->fd, at, len, MSG_NOSIGNAL);
+        ssize_t n = TEMP_FAILURE_RETRY(send(c->fd, at, len, MSG_NOSIGNAL));
         require(n > 0 || errno == EPIPE || errno == ECONNRESET, "send");
         if (n < 0)
             return false;

@@ -22,6 +22,23 @@ enum { PATIENCE_MS = 20000 }; /* a hang is a failure, not a hang */
 
 bool wire_speaks_tls;
 
+/* From libuv 1.45 on the end of a loop, which has a ring of io_uring, interrupts a call of the
+ * thread that has begun the loop.  A socket with a time limit gives EINTR then, and is asked again
+ * here. */
+static bool was_interrupted(SSL *tls, int rc)
+{
+    if (rc > 0 || errno != EINTR)
+        return false;
+    int why = SSL_get_error(tls, rc);
+    return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
+}
+
+static void forget_errors(void)
+{
+    ERR_clear_error();
+    errno = 0;
+}
+
 /* --- the connection --------------------------------------------------------------------------- */
 
 static void set_patience(int fd, unsigned ms)
@@ -50,8 +67,12 @@ static SSL *shake_hands(int fd)
     SSL *tls = SSL_new(ctx);
     SSL_CTX_free(ctx);
     assert_int_equal(SSL_set_fd(tls, fd), 1);
-    if (SSL_connect(tls) != 1) /* as a plain connection that is closed at once */
-        ERR_clear_error();
+    int rc;
+    do {
+        forget_errors();
+        rc = SSL_connect(tls); /* or it is as a plain connection that is closed at once */
+    } while (was_interrupted(tls, rc));
+    ERR_clear_error();
     return tls;
 }
 
@@ -83,7 +104,7 @@ void wire_close(struct wire *w)
 static bool send_plain(int fd, const char *at, size_t len)
 {
     while (len > 0) {
-        ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
+        ssize_t n = TEMP_FAILURE_RETRY(send(fd, at, len, MSG_NOSIGNAL));
         if (n <= 0)
             return false;
         at += n;
@@ -135,7 +156,7 @@ static ssize_t receive_sealed(struct wire *w, char *to, int room)
     char sealed[16 * 1024];
     int n = open_sealed(w, NULL, 0, to, room);
     while (n < 0) {
-        ssize_t got = recv(w->fd, sealed, sizeof sealed, 0);
+        ssize_t got = wire_recv_plain(w, sealed, sizeof sealed);
         if (got < 0)
             assert_int_equal(errno, ECONNRESET);
         if (got <= 0)
@@ -147,12 +168,22 @@ static ssize_t receive_sealed(struct wire *w, char *to, int room)
 
 /* --- sending and receiving -------------------------------------------------------------------- */
 
+static bool send_record(struct wire *w, const char *at, int len)
+{
+    int n;
+    do {
+        forget_errors();
+        n = SSL_write(w->tls, at, len);
+    } while (was_interrupted(w->tls, n));
+    return n == len;
+}
+
 static bool send_tls(struct wire *w, const char *at, size_t len)
 {
     enum { RECORD = 16 * 1024 };
     for (size_t n; len > 0; at += n, len -= n) {
         n = len < RECORD ? len : RECORD;
-        if (w->duplex ? !send_sealed(w, at, n) : SSL_write(w->tls, at, (int)n) != (int)n)
+        if (w->duplex ? !send_sealed(w, at, n) : !send_record(w, at, (int)n))
             return false;
     }
     return true;
@@ -181,16 +212,20 @@ void wire_print(struct wire *w, const char *fmt, ...)
 
 static ssize_t receive_tls(struct wire *w, char *to, int room)
 {
-    int n, why;
+    int n;
     do {
-        ERR_clear_error();
-        errno = 0;
+        forget_errors();
         n = SSL_read(w->tls, to, room);
-        why = SSL_get_error(w->tls, n);
-    } while (why == SSL_ERROR_WANT_READ && errno == EINTR);
+    } while (was_interrupted(w->tls, n));
+    int why = SSL_get_error(w->tls, n);
     assert_int_not_equal(why, SSL_ERROR_WANT_READ); /* nothing came in time */
     w->ended = w->ended || why == SSL_ERROR_ZERO_RETURN;
     return n > 0 ? n : 0;
+}
+
+ssize_t wire_recv_plain(struct wire *w, void *to, size_t room)
+{
+    return TEMP_FAILURE_RETRY(recv(w->fd, to, room, 0));
 }
 
 static ssize_t receive(struct wire *w, char *to, int room)
@@ -199,10 +234,7 @@ static ssize_t receive(struct wire *w, char *to, int room)
         return receive_sealed(w, to, room);
     if (w->tls != NULL)
         return receive_tls(w, to, room);
-    ssize_t n;
-    do
-        n = recv(w->fd, to, (size_t)room, 0);
-    while (n < 0 && errno == EINTR); /* libuv from 1.45 on: the end of a ring of io_uring */
+    ssize_t n = wire_recv_plain(w, to, (size_t)room);
     if (n < 0)
         assert_int_equal(errno, ECONNRESET);
     return n;
@@ -322,8 +354,11 @@ bool wire_is_open(struct wire *w)
 static int peek_tls(struct wire *w)
 {
     char byte;
-    ERR_clear_error();
-    int n = SSL_peek(w->tls, &byte, 1);
+    int n;
+    do {
+        forget_errors();
+        n = SSL_peek(w->tls, &byte, 1);
+    } while (was_interrupted(w->tls, n));
     if (n > 0)
         return 1;
     return SSL_get_error(w->tls, n) == SSL_ERROR_WANT_READ ? -1 : 0;
@@ -332,7 +367,7 @@ static int peek_tls(struct wire *w)
 static int peek_socket(struct wire *w)
 {
     char byte;
-    ssize_t n = recv(w->fd, &byte, 1, MSG_PEEK);
+    ssize_t n = TEMP_FAILURE_RETRY(recv(w->fd, &byte, 1, MSG_PEEK));
     return n < 0 && errno == ECONNRESET ? 0 : (int)n;
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/buf.h"
 
@@ -42,6 +43,8 @@ void wire_read(struct wire *w, bool head_only, struct wire_reply *r);
 void wire_read_error(struct wire *w, int status, const char *code);
 /* The body is an error document with this code. */
 void wire_assert_code(struct wire_reply *r, const char *code);
+/* As recv(), past TLS and past what was received before; it is not interrupted. */
+ssize_t wire_recv_plain(struct wire *w, void *to, size_t room);
 /* False: the connection was closed (or reset) before another byte. */
 bool wire_is_open(struct wire *w);
 /* What comes within this time: 1, a byte (which stays); 0, the end; -1, nothing. */
