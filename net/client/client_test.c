@@ -225,14 +225,17 @@ static void script_cut(struct peer *p)
     peer_close(c);
 }
 
-/* No beginning of a reply passes for the whole; `whole` bytes of it say everything. */
-static void assert_no_cut_looks_whole(const char *reply, size_t whole)
+/* No beginning of a reply passes for the whole.  All but the last `spare` bytes say everything:
+ * they may do for curl. */
+static void assert_no_cut_looks_whole(const char *reply, size_t spare)
 {
-    for (size_t len = 1; len <= strlen(reply); len++) {
+    size_t whole = strlen(reply);
+    for (size_t len = 1; len <= whole; len++) {
         struct cut cut = {reply, len};
         struct outcome o;
         call_to(script_cut, &cut, (struct http_call){.method = HTTP_GET}, &o);
-        if (o.code != (len >= whole ? 0 : E_NET))
+        bool enough = len == whole || (len >= whole - spare && o.code == 0);
+        if (o.code != (enough ? 0 : E_NET))
             fail_msg("%zu bytes: %s %s", len, error_name(o.code), o.err.message);
         outcome_free(&o);
     }
@@ -244,9 +247,8 @@ static void test_cut_at_any_byte(void **state)
     static const char fixed[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     static const char chunks[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
                                  "5\r\nhello\r\n0\r\n\r\n";
-    assert_no_cut_looks_whole(fixed, strlen(fixed));
-    /* curl asks for no more than the CR of the last line. */
-    assert_no_cut_looks_whole(chunks, strlen(chunks) - 1);
+    assert_no_cut_looks_whole(fixed, 0);
+    assert_no_cut_looks_whole(chunks, 1); /* curl 7.88 does without the LF of the last line */
 }
 /* The end of the connection is no end of a body that says nothing of its length. */
 static void test_unframed_reply(void **state)
