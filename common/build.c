@@ -21,7 +21,8 @@ void build_set(const char *commit_and_date)
 {
     size_t len = strcspn(commit_and_date, " ");
     const char *date = commit_and_date + len;
-    snprintf(commit_of_build, sizeof commit_of_build, "%.*s", (int)len, commit_and_date);
+    int known = strncmp(commit_and_date, "- ", 2) != 0 ? (int)len : 0;
+    snprintf(commit_of_build, sizeof commit_of_build, "%.*s", known, commit_and_date);
     snprintf(date_of_build, sizeof date_of_build, "%s", date[0] == ' ' ? date + 1 : date);
     write_text();
 }

@@ -2,7 +2,7 @@
  * main() alone includes, so that a commit does not build everything anew. */
 #pragma once
 
-/* Once, before anything else: "COMMIT DATE", where the commit may be empty. */
+/* Once, before anything else: "COMMIT DATE", where the commit may be "-": unknown. */
 void build_set(const char *commit_and_date);
 const char *build_release(void); /* "0.1.0" */
 const char *

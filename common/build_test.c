@@ -13,7 +13,7 @@ static void commit_and_date(void **state)
     } rows[] = {
         {"", "", "", DFC_VERSION},
         {"abc 2026-11-29", "abc", "2026-11-29", DFC_VERSION " (abc), built 2026-11-29"},
-        {" 2026-11-29", "", "2026-11-29", DFC_VERSION ", built 2026-11-29"},
+        {"- 2026-11-29", "", "2026-11-29", DFC_VERSION ", built 2026-11-29"},
         {"abc+changes", "abc+changes", "", DFC_VERSION " (abc+changes)"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # commit.sh ROOT [COMMIT]: "COMMIT DATE", for `--version` and metrics.  DATE is the day of the build in
-# UTC, or that of SOURCE_DATE_EPOCH.  The commit that is being built is empty where nobody knows it.  COMMIT (-Dcommit=) wins; then git, where ROOT is a checkout (with "+changes" behind it
-# where files differ); then what `git archive` has written into commit.txt.
+# UTC, or that of SOURCE_DATE_EPOCH.  COMMIT (-Dcommit=) wins; then git, where ROOT is a checkout
+# (with "+changes" behind it where files differ); then what `git archive` has written into
+# commit.txt.  A commit that is not known is "-", for meson takes blanks at the ends away.
 set -eu
 root=$1
 commit=${2:-}
@@ -17,4 +18,4 @@ elif [ -z "$commit" ]; then
     *) commit=$(printf '%.12s' "$archived") ;;
     esac
 fi
-printf '%s %s' "$commit" "$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%d)"
+printf '%s %s' "${commit:--}" "$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%d)"
