@@ -6,12 +6,14 @@ build_packages="gcc libc6-dev pkgconf meson ninja-build python3 ca-certificates
     libxxhash-dev libssl-dev libisal-dev libyaml-dev zlib1g-dev libzstd-dev liblz4-dev
     liblzma-dev libbz2-dev libarchive-dev libexpat1-dev libpcre2-dev libfuse3-dev fuse3
     libsqlite3-dev libhiredis-dev libpq-dev nbdkit nbdkit-plugin-dev"
-test_packages="libcmocka-dev clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev shellcheck flake8 pylint gcovr ccache valgrind
+# Those of the suite `unit` alone; what else it can use, it can do without.
+unit_packages="libcmocka-dev libarchive-tools cpio zip xz-utils bzip2 zstd lz4
+    xorriso genisoimage p7zip-full libcdio-utils python3-pycdlib capnproto libnbd-bin"
+test_packages="$unit_packages
+    clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev shellcheck flake8 pylint gcovr ccache valgrind
     e2fsprogs xfsprogs btrfs-progs iptables iproute2 etcd-server ceph-mon ceph-osd radosgw docker.io docker-compose debootstrap
     awscli rclone s3cmd s3fs python3-boto3
-    libarchive-tools cpio zip xz-utils bzip2
-    xorriso genisoimage p7zip-full libcdio-utils python3-pycdlib capnproto libnbd-bin qemu-utils
-    redis-server postgresql stress-ng fio
+    qemu-utils redis-server postgresql stress-ng fio
     zsh fish groff-base dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all python3-hatchling
     qemu-system-x86 busybox-static chromium chromium-driver python3-selenium fonts-dejavu-core
     curl git rsync prometheus python3-requests python3-urllib3 python3-venv python3-yaml python3-xxhash python3-fsspec mypy"

@@ -142,8 +142,8 @@ def test_a_bare_root_is_made(lab):
 def test_the_source_passes_its_unit_suite(lab):
     """Elsewhere than on this machine, where ./test.sh does that."""
     copy_source(lab.path("source"))
-    lab.install("libcmocka-dev")
-    for script in ("require_packages $build_packages", "meson setup build -Dtests=enabled",
+    for script in ("require_packages $build_packages $unit_packages",
+                   "meson setup build -Dtests=enabled",
                    "ninja -C build",
                    "meson test -C build --no-rebuild --print-errorlogs --suite unit"):
         lab.inside("bash", "-ec", f"cd /source && . deploy/local/packages.sh && {script}")
