@@ -150,21 +150,39 @@ void call_unlink(struct call *c)
 
 /* --- pausing ---------------------------------------------------------------------------------- */
 
-/* While the reply waits, nothing is sent either: curl 8.14 reads on as long as it may send. */
-static void call_pause(struct call *c)
+/* curl 8 reads a reply that waits on, into memory, as long as it may send. */
+static bool reads_on(void)
 {
-    curl_easy_pause(c->easy, CURLPAUSE_ALL);
+    enum { CURL_8 = 0x080000 };
+    return curl_version_info(CURLVERSION_NOW)->version_num >= CURL_8;
 }
 
-/* Lets the reply go on first, which may have to wait again at once, and then the body.  curl may
- * run the callbacks meanwhile, and keeps the error of one that fails to itself. */
-static void call_unpause(struct call *c)
+/* The reply waits: with curl 8 nothing is sent either. */
+static void call_pause(struct call *c)
 {
+    c->download_waits = true;
+    if (reads_on())
+        curl_easy_pause(c->easy, CURLPAUSE_ALL);
+}
+
+static CURLcode unpause(struct call *c)
+{
+    if (!reads_on())
+        return curl_easy_pause(c->easy, (c->upload_waits ? CURLPAUSE_SEND : 0) |
+                                            (c->download_waits ? CURLPAUSE_RECV : 0));
     if (c->download_waits)
-        return;
+        return CURLE_OK;
+    /* The reply goes on first, which may have to wait again at once, and then the body. */
     CURLcode result = curl_easy_pause(c->easy, CURLPAUSE_SEND);
     if (result == CURLE_OK && !c->download_waits && !c->upload_waits)
         result = curl_easy_pause(c->easy, CURLPAUSE_CONT);
+    return result;
+}
+
+/* curl may run the callbacks meanwhile, and keeps the error of one that fails to itself. */
+static void call_unpause(struct call *c)
+{
+    CURLcode result = unpause(c);
     if (result == CURLE_OK)
         return;
     call_fail(c, E_NET, curl_easy_strerror(result));
@@ -297,7 +315,6 @@ static size_t stream_reply(struct call *c, const char *data, size_t len)
         ssize_t took = bpipe_try_write(c->download, data + at, len - at, &err);
         if (took == BPIPE_AGAIN) {
             c->redelivered = at;
-            c->download_waits = true;
             call_pause(c);
             return CURL_WRITEFUNC_PAUSE;
         }
