@@ -22,6 +22,7 @@ QUICK_SIZES = (("64 KiB", 64 * KIB, 8),)
 MAKERS = (1, 4, 16)
 BYTES_MAX = "16GiB"
 STEP_SECONDS, TRAIN_MAKERS, TRAIN_PAUSE = 0.05, 4, 0.05  # 160 samples/s read, 80 made
+BATCH = 8  # as in ring_side.py
 SWAP_MAKERS = 4
 LOOK_SECONDS = 0.002  # between two looks at the newest generation
 READY_SECONDS = 60  # for a ring's keeper
@@ -103,6 +104,10 @@ class RedisSide:
         self.ask("FLUSHALL")
 
 
+class FlySide:
+    where = str(TRAIN_PAUSE)
+
+
 class Runs:
     """Processes of ring_side.py that begin together."""
 
@@ -166,18 +171,23 @@ class Runs:
                 "unreadable_ms_per_s": 1000 * watcher["unreadable_s"] / watcher["seconds"],
                 "swaps_per_s": swaps / seconds}
 
+    def train_on_the_fly(self, makers, size, step):
+        found, = self.go([self.start(str(makers), "train", size, BATCH, self.args.seconds * 2, step)])
+        return {"per_s": found["count"] / found["seconds"], "gap_ms": found["gap_ms"],
+                "waits": found["waited_s"] / found["seconds"]}
+
 
 class Bench:
     def __init__(self, args, sides):
         self.args, self.rows = args, []
         self.runs = {name: Runs(args, side, name) for name, side in sides.items()}
 
-    def row(self, name, act):
-        """act(runs) → {figure: number}; the medians of each."""
+    def row(self, name, act, others=None):
+        """act(runs) → {figure: number}; the medians of each.  others: a further side → its act()."""
         if self.args.only not in name:
             return
-        found = benchlib.interleave({side: lambda r=runs: act(r) for side, runs in self.runs.items()},
-                                    self.args.rounds, warm_up=False)
+        acts = {side: lambda r=runs: act(r) for side, runs in self.runs.items()}
+        found = benchlib.interleave({**acts, **(others or {})}, self.args.rounds, warm_up=False)
         row = {"name": name}
         for side, results in found.items():
             row[side] = {figure: round(benchlib.median([r[figure] for r in results]), 3)
@@ -186,7 +196,7 @@ class Bench:
                 row[side]["dfc_to_it"] = benchlib.paired_ratio([r["per_s"] for r in found["dfc"]],
                                                                [r["per_s"] for r in results])
         self.rows.append(row)
-        log(f"{name}: " + ", ".join(f"{side} {row[side]['per_s']:.1f}/s" for side in self.runs))
+        log(f"{name}: " + ", ".join(f"{side} {row[side]['per_s']:.1f}/s" for side in found))
 
     def all(self):
         for text, size, cap in QUICK_SIZES if self.args.quick else SIZES:
@@ -196,8 +206,10 @@ class Bench:
             self.row(f"random batches, {text}", lambda r, s=size, c=cap: r.read(s, c))
         self.row("batches during swaps, 64 KiB",
                  lambda r: r.beside("read", SWAP_MAKERS, 64 * KIB, 32, 0.0, 0.0))
+        fly = Runs(self.args, FlySide, "fly")
         self.row("training, 1 MiB",
-                 lambda r: r.beside("train", TRAIN_MAKERS, MIB, 16, TRAIN_PAUSE, STEP_SECONDS))
+                 lambda r: r.beside("train", TRAIN_MAKERS, MIB, 16, TRAIN_PAUSE, STEP_SECONDS),
+                 {"fly": lambda: fly.train_on_the_fly(TRAIN_MAKERS, MIB, STEP_SECONDS)})
 
     def table(self):
         head = ["", "side", "samples/s", "dfc / it", "swaps/s", "unreadable", "gap ms", "failed", "waits"]
@@ -205,7 +217,7 @@ class Bench:
         benchlib.table(head, [
             [row["name"], side, row[side]["per_s"], (row[side].get("dfc_to_it") or {}).get("median"),
              *(row[side].get(figure) for figure in figures)]
-            for row in self.rows for side in self.runs])
+            for row in self.rows for side in row if side != "name"])
 
 
 def main():

@@ -4,7 +4,8 @@
 
 KIND     push: makes samples; read: random batches; train: the same with a step of PAUSE behind each;
          watch: can a sample of the newest generation be read?  All PAUSE seconds
-SIDE     dfc: WHERE is the URL of a proxy, PLACE a ring; redis: WHERE is a port
+SIDE     dfc: WHERE is the URL of a proxy, PLACE a ring; redis: WHERE is a port; fly: no cache, PLACE
+         threads of the reader make a sample in WHERE seconds each
 SIZE     bytes of a sample, in two kinds
 PAUSE    seconds between the begins of two pushes, or of a step
 
@@ -12,8 +13,10 @@ It says "ready", and begins when it is told a line."""
 
 import json
 import os
+import queue
 import random
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -116,7 +119,27 @@ class Wirehead:
         return self.db.hexists("read", "0:telomere")
 
 
-SIDES = {"dfc": Dfc, "redis": Wirehead}
+class OnTheFly:
+    """A training that makes its own samples, as the workers of a DataLoader do, two batches ahead."""
+
+    def __init__(self, where, place, size, cap):
+        del size, cap
+        self.made = queue.Queue(2 * BATCH)
+        for _ in range(int(place)):
+            threading.Thread(target=self.make, args=(float(where),), daemon=True).start()
+
+    def make(self, pause):
+        while True:
+            time.sleep(pause)
+            self.made.put(None)
+
+    def read(self, indexes):
+        for _ in indexes:
+            self.made.get()
+        return len(indexes)
+
+
+SIDES = {"dfc": Dfc, "redis": Wirehead, "fly": OnTheFly}
 
 
 def push(side, until, sample, _cap, pause):
