@@ -5,19 +5,17 @@ neither an error nor a wrong byte.  What was being written and was not stored is
 import errno
 import os
 import random
-import shutil
 import signal
-import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-from lib import BUILD, check, equal, main, wait_for
+from lib import check, equal, main, wait_for
 from mount_bucket import fails, read
-from mount_lib import (clean, directory_of, has_ended, kill_all, mount, mounted, mounts, needs_fuse,
-                       said_by_sanitizers, server, supervisor, to_be_cleaned)
+from mount_lib import (directory_of, has_ended, kill_all, mount, mounted, mounts, needs_fuse,
+                       said_by_sanitizers, server, supervisor)
+from mount_user import place_of_a_user
 from mount_write import write, wrote
 
 MIB = 1 << 20
@@ -198,36 +196,8 @@ def test_a_cluster_that_is_away(c):
         equal(umount_at, path, "where it is")
 
 
-NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
-
-
-def open_device(directory):
-    """/dev/fuse as Debian has it: for all users.  The mount namespace is the test's own."""
-    device = os.path.join(directory, "fuse")
-    os.mknod(device, stat.S_IFCHR, os.makedev(10, 229))
-    os.chmod(device, 0o666)
-    subprocess.run(["mount", "--bind", device, "/dev/fuse"], check=True)
-
-
 def test_a_user_mounts(c):
-    """Without rights: by fusermount3."""
-    directory = tempfile.mkdtemp(prefix="dfc-test-mount-")
-    path = os.path.join(directory, "mnt")
-    try:
-        os.mkdir(path)
-        for name in ("dfcctl", "dfc-mount"):
-            shutil.copy(os.path.join(BUILD, name), directory)
-        for name in (directory, path):
-            os.chown(name, NOBODY["user"], NOBODY["group"])
-        open_device(directory)
-        to_be_cleaned(path)
-
-        def call(*words):
-            done = subprocess.run(words, cwd=directory, env={**c.dfcctl_environment(), "HOME": directory},
-                                  capture_output=True, text=True, timeout=60, check=False, **NOBODY)
-            equal(done.returncode, 0, f"{words}: {done.stderr}")
-            return done.stdout
-
+    with place_of_a_user(c) as (path, call):
         call("./dfcctl", "fs", "mount", "dfc://write", path, "--writable", "--restarts=100")
         said = dict(line.split() for line in call("./dfcctl", "fs", "info", path).splitlines())
         call("sh", "-c", f"echo user > {path}/user")
@@ -236,10 +206,6 @@ def test_a_user_mounts(c):
         call("./dfcctl", "fs", "umount", path)
         check(has_ended(int(said["supervisor"])), "the supervisor is there after umount")
         equal((mounts(path), wrote(c, "write", "user")), ([], b"user\n"), "what is left")
-    finally:
-        clean()
-        subprocess.run(["umount", "/dev/fuse"], check=False, capture_output=True)
-        shutil.rmtree(directory)
 
 
 def test_sanitizers_found_nothing(c):

@@ -10,13 +10,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
-from lib import BUILD, check, equal, main, wait_for
+from lib import check, equal, main, wait_for
 from mount_bucket import fails, read, tree
-from mount_kill import NOBODY, open_device
 from mount_lib import (clean, has_ended, kill_all, mount, mounted, mounts, needs_fuse, said_by_sanitizers, server,
-                       supervisor, to_be_cleaned, umount)
+                       supervisor, umount)
+from mount_user import place_of_a_user
 
 RECORD, RECORDS, RANKS = 4701, 24, 4
 SMALL = "--segment-size=64KiB"
@@ -529,28 +528,12 @@ def test_fio_finds_what_it_wrote(c):
 
 
 def test_a_user_mounts(c):
-    """Without rights: by fusermount3."""
     c.create("user")
-    directory = tempfile.mkdtemp(prefix="dfc-test-mount-")
-    path = os.path.join(directory, "mnt")
-    try:
-        os.mkdir(path)
-        for name in ("dfcctl", "dfc-mount"):
-            shutil.copy(os.path.join(BUILD, name), directory)
-        for name in (directory, path):
-            os.chown(name, NOBODY["user"], NOBODY["group"])
-        open_device(directory)
-        to_be_cleaned(path)
+    with place_of_a_user(c) as (path, call):
         for words in (("./dfcctl", "plog", "mount", "dfc://user", path), ("sh", "-c", f"echo user > {path}/f"),
                       ("cat", path + "/f"), ("./dfcctl", "plog", "umount", path)):
-            done = subprocess.run(words, cwd=directory, env={**c.dfcctl_environment(), "HOME": directory},
-                                  capture_output=True, text=True, timeout=120, check=False, **NOBODY)
-            equal((done.returncode, done.stdout), (0, "user\n" if words[0] == "cat" else ""), f"{words}: {done.stderr}")
+            equal(call(*words), "user\n" if words[0] == "cat" else "", f"{words}")
         equal(mounts(path), [], "mounts")
-    finally:
-        clean()
-        subprocess.run(["umount", "/dev/fuse"], check=False, capture_output=True)
-        shutil.rmtree(directory)
 
 
 def test_sanitizers_found_nothing(_):
