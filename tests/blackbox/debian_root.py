@@ -43,6 +43,7 @@ AFTER_TEN = """
 until [ "$(dfcctl node ls | grep -c ' active ')" = 5 ]; do sleep 0.2; done
 dfcctl put /etc/debian_version photos/version
 primary=$(dfcctl cluster status | sed -n 's/.*primary //p')
+[ -n "$primary" ]
 kill -9 $(grep -lzx "$primary" /proc/[0-9]*/cmdline | cut -d/ -f3)
 dfcctl cat photos/version | cmp - /etc/debian_version
 dfcctl bucket create later --retries 60

@@ -268,8 +268,11 @@ def main():
     namespaces.enter("--net")
     namespaces.run("ip", "link", "set", "lo", "up")
     end_on_signals()
-    tests = [(n, f) for n, f in globals().items()
-             if n.startswith("test_") and n in (sys.argv[1:] or [n])]
+    known = {n: f for n, f in globals().items() if n.startswith("test_")}
+    unknown = set(sys.argv[1:]) - known.keys()
+    if unknown:
+        sys.exit(f"deployed.py has no {', '.join(sorted(unknown))}; it has {', '.join(known)}")
+    tests = [(n, f) for n, f in known.items() if n in (sys.argv[1:] or [n])]
     failed = [name for name, function in tests if not run_one(name, function)]
     print(f"{len(tests) - len(failed)} passed, {len(failed)} failed")
     sys.exit(1 if failed else 0)
