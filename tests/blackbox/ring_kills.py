@@ -43,7 +43,7 @@ class Node:
                 reply = self.call(method, path, body, timeout=20)
                 if reply.status in wanted:
                     return tries, reply
-                check(reply.status in (429, 503, 502, 410), repr(reply))
+                check(reply.status in (429, 503, 502, 410) or reply.json()["code"] == "stale_map", repr(reply))
             check(time.monotonic() < until, f"{method} {path} was not done in {PATIENCE} s")
             time.sleep(0.02)
 

@@ -54,8 +54,9 @@ class Notes:
     def __init__(self, path):
         self.rows = rows(path)
         whole = "".join(json.dumps(row) + "\n" for row in self.rows)
-        with open(path, "w", encoding="ascii") as f:
-            f.write(whole)
+        # In one step: a kill between two would take all notes.
+        if os.path.exists(path):
+            os.truncate(path, len(whole))
         self.file = open(path, "a", encoding="ascii")  # pylint: disable=consider-using-with
 
     def add(self, **row):
@@ -214,7 +215,7 @@ class Run:
         acked = {row["name"] for row in made if "ok" in row}
         found = [row for i in range(READERS) for row in rows(os.path.join(self.folder, f"reader{i}"))]
         names = Counter(row["name"] for row in found)
-        check(not acked - set(names), f"lost: {sorted(acked - set(names))[:5]}")
+        check(not acked - set(names), f"lost {len(acked - set(names))}: {sorted(acked - set(names))[:5]}")
         twice = {name for name, count in names.items() if count > 1}
         check(twice <= repeated, f"twice, though pushed once: {sorted(twice - repeated)[:5]}")
         sizes = Counter(row["g"] for row in found)
