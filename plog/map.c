@@ -1,6 +1,3 @@
-/* Painting is a sweep: the runs that touch the range are sorted by where they begin.  A heap holds
- * those that have begun, the one with the greatest key on top; it is seen until it ends, or until
- * another one begins. */
 #include "plog/map.h"
 
 #include <endian.h>
@@ -9,6 +6,7 @@
 #include <xxhash.h>
 
 #include "common/mem.h"
+#include "plog/map_parts.h"
 
 static const char magic[8] = "dfcplogm";
 enum { FORMAT = 1 };
@@ -20,42 +18,8 @@ struct header_bytes {
 };
 _Static_assert(sizeof(struct header_bytes) == PLOG_MERGED, "the header has a fixed size");
 
-struct segment {
-    struct plog_footer footer;
-    uint8_t *index;
-};
-
-struct place { /* what a key is made of */
-    size_t segment;
-    uint64_t position; /* of the record in the segment */
-};
-
-struct piece {
-    struct plog_record record;
-    struct place place;
-};
-
-struct run { /* what a piece or a cut does in a range */
-    uint64_t start, end, physical;
-    struct place place;
-    bool is_cut;
-};
-
-struct plog_map {
-    size_t segments_count, segments_room;
-    struct segment *segments;
-    size_t *sorted; /* numbers of the segments, by their names */
-    size_t pieces_count, pieces_room, cuts_count, cuts_room;
-    struct piece *pieces, *cuts;
-    bool is_ready;   /* what follows is true, and pieces are sorted by their start */
-    uint64_t *reach; /* of each piece: the greatest end up to it */
-    uint64_t size;
-    uint64_t memory, memory_max; /* memory_max 0: any number */
-    const char *hint;
-};
-
 /* The next item of an array that grows. */
-static void *grown(void *items, size_t count, size_t *room, size_t size)
+void *plog_map_grown(void *items, size_t count, size_t *room, size_t size)
 {
     if (count < *room)
         return items;
@@ -102,7 +66,7 @@ static int compare_names(const struct plog_segment_name *a, const struct plog_se
     return order != 0 ? order : compare_numbers(a->n, b->n);
 }
 
-static int compare_keys(const struct plog_map *m, const struct place *a, const struct place *b)
+int plog_map_compare(const struct plog_map *m, const struct place *a, const struct place *b)
 {
     const int order = a->segment == b->segment
                           ? 0
@@ -115,11 +79,6 @@ static int compare_pieces(const void *a, const void *b)
 {
     return compare_numbers(((const struct piece *)a)->record.start,
                            ((const struct piece *)b)->record.start);
-}
-
-static int compare_runs(const void *a, const void *b)
-{
-    return compare_numbers(((const struct run *)a)->start, ((const struct run *)b)->start);
 }
 
 /* Where the name is among the sorted ones, or would be. */
@@ -179,7 +138,8 @@ static void add_segment(struct plog_map *m, const struct plog_footer *f, const u
                         size_t at)
 {
     const size_t room = m->segments_room;
-    m->segments = grown(m->segments, m->segments_count, &m->segments_room, sizeof *m->segments);
+    m->segments =
+        plog_map_grown(m->segments, m->segments_count, &m->segments_room, sizeof *m->segments);
     if (m->segments_room != room)
         m->sorted = xrealloc(m->sorted, m->segments_room * sizeof *m->sorted);
     memmove(&m->sorted[at + 1], &m->sorted[at], (m->segments_count - at) * sizeof *m->sorted);
@@ -207,10 +167,11 @@ int plog_map_add(struct plog_map *m, const struct plog_footer *f, const uint8_t 
     add_segment(m, f, index, at);
     for (; plog_cursor_next(&c, &p.record, NULL) > 0; p.place.position++) {
         if (p.record.is_cut) {
-            m->cuts = grown(m->cuts, m->cuts_count, &m->cuts_room, sizeof *m->cuts);
+            m->cuts = plog_map_grown(m->cuts, m->cuts_count, &m->cuts_room, sizeof *m->cuts);
             m->cuts[m->cuts_count++] = p;
         } else {
-            m->pieces = grown(m->pieces, m->pieces_count, &m->pieces_room, sizeof *m->pieces);
+            m->pieces =
+                plog_map_grown(m->pieces, m->pieces_count, &m->pieces_room, sizeof *m->pieces);
             m->pieces[m->pieces_count++] = p;
         }
     }
@@ -302,20 +263,20 @@ static uint64_t size_of(const struct plog_map *m)
 {
     const struct piece *last = NULL;
     for (size_t i = 0; i < m->cuts_count; i++) {
-        if (last == NULL || compare_keys(m, &m->cuts[i].place, &last->place) > 0)
+        if (last == NULL || plog_map_compare(m, &m->cuts[i].place, &last->place) > 0)
             last = &m->cuts[i];
     }
     uint64_t size = last != NULL ? last->record.start : 0;
     for (size_t i = 0; i < m->pieces_count; i++) {
         const struct piece *p = &m->pieces[i];
         const uint64_t end = plog_record_end(&p->record);
-        if (end > size && (last == NULL || compare_keys(m, &p->place, &last->place) > 0))
+        if (end > size && (last == NULL || plog_map_compare(m, &p->place, &last->place) > 0))
             size = end;
     }
     return size;
 }
 
-static void get_ready(struct plog_map *m)
+void plog_map_ready(struct plog_map *m)
 {
     uint64_t reach = 0;
     if (m->is_ready)
@@ -334,61 +295,12 @@ static void get_ready(struct plog_map *m)
 
 uint64_t plog_map_size(struct plog_map *m)
 {
-    get_ready(m);
+    plog_map_ready(m);
     return m->size;
 }
 
-/* --- painting --------------------------------------------------------------------------------- */
-
-struct canvas {
-    const struct plog_map *map;
-    uint64_t from, to;
-    size_t runs_count, runs_room, heap_count;
-    struct run *runs;
-    size_t *heap; /* numbers of runs */
-    struct plog_extents *out;
-};
-
-static void add_run(struct canvas *c, struct run r)
-{
-    if (r.start < c->from) {
-        r.physical += c->from - r.start;
-        r.start = c->from;
-    }
-    r.end = r.end < c->to ? r.end : c->to;
-    c->runs = grown(c->runs, c->runs_count, &c->runs_room, sizeof *c->runs);
-    c->runs[c->runs_count++] = r;
-}
-
-/* How many runs of a piece that begins before `to` touch the range; *first: number of the first. */
-static uint64_t runs_of(const struct plog_record *r, uint64_t from, uint64_t to, uint64_t *first)
-{
-    *first = 0;
-    if (r->stride == 0)
-        return r->start + r->length > from;
-    if (from >= r->start + r->length)
-        *first = (from - r->start - r->length) / r->stride + 1;
-    const uint64_t begin = (to - r->start - 1) / r->stride + 1; /* so many, of endless ones */
-    const uint64_t end = begin < r->count ? begin : r->count;
-    return end > *first ? end - *first : 0;
-}
-
-static void add_piece(struct canvas *c, const struct piece *p)
-{
-    const struct plog_record *r = &p->record;
-    uint64_t first;
-    const uint64_t count = runs_of(r, c->from, c->to, &first);
-    for (uint64_t i = first; i < first + count; i++) {
-        const uint64_t start = r->start + i * r->stride;
-        add_run(c, (struct run){.start = start,
-                                .end = start + r->length,
-                                .physical = r->physical + i * r->length,
-                                .place = p->place});
-    }
-}
-
 /* The first piece that reaches beyond the range's begin: those before it do not touch it. */
-static size_t first_piece(const struct plog_map *m, uint64_t from)
+size_t plog_map_first(const struct plog_map *m, uint64_t from)
 {
     size_t low = 0, high = m->pieces_count;
     while (low < high) {
@@ -413,8 +325,8 @@ static uint64_t next_of(const struct plog_record *r, uint64_t from)
 bool plog_map_next(struct plog_map *m, uint64_t from, uint64_t *at)
 {
     bool is_found = false;
-    get_ready(m);
-    for (size_t i = first_piece(m, from); i < m->pieces_count; i++) {
+    plog_map_ready(m);
+    for (size_t i = plog_map_first(m, from); i < m->pieces_count; i++) {
         const struct plog_record *r = &m->pieces[i].record;
         if (is_found && r->start >= *at)
             break;
@@ -425,140 +337,4 @@ bool plog_map_next(struct plog_map *m, uint64_t from, uint64_t *at)
         is_found = true;
     }
     return is_found;
-}
-
-/* The first run of each piece is not counted: the map has as much memory for the piece. */
-static bool has_too_many(const struct plog_map *m, uint64_t from, uint64_t to)
-{
-    uint64_t further = 0, first;
-    for (size_t i = first_piece(m, from); i < m->pieces_count; i++) {
-        if (m->pieces[i].record.start >= to)
-            break;
-        const uint64_t runs = runs_of(&m->pieces[i].record, from, to, &first);
-        const uint64_t more = runs > 0 ? runs - 1 : 0;
-        if (more > PLOG_RUNS_MAX - further)
-            return true;
-        further += more;
-    }
-    return false;
-}
-
-/* Where the range must end.  A piece has one run at a byte, so a byte is never too much. */
-static uint64_t shorten(const struct plog_map *m, uint64_t from, uint64_t to)
-{
-    while (to - from > 1 && has_too_many(m, from, to))
-        to = from + (to - from) / 2;
-    return to;
-}
-
-static void collect(struct canvas *c)
-{
-    const struct plog_map *m = c->map;
-    for (size_t i = first_piece(m, c->from); i < m->pieces_count; i++) {
-        if (m->pieces[i].record.start >= c->to)
-            break;
-        add_piece(c, &m->pieces[i]);
-    }
-    for (size_t i = 0; i < m->cuts_count; i++) {
-        if (m->cuts[i].record.start < c->to)
-            add_run(c, (struct run){.start = m->cuts[i].record.start,
-                                    .end = c->to,
-                                    .place = m->cuts[i].place,
-                                    .is_cut = true});
-    }
-    if (c->runs_count > 0)
-        qsort(c->runs, c->runs_count, sizeof *c->runs, compare_runs);
-}
-
-static bool is_above(const struct canvas *c, size_t a, size_t b)
-{
-    return compare_keys(c->map, &c->runs[c->heap[a]].place, &c->runs[c->heap[b]].place) > 0;
-}
-
-static void swap(struct canvas *c, size_t a, size_t b)
-{
-    const size_t run = c->heap[a];
-    c->heap[a] = c->heap[b];
-    c->heap[b] = run;
-}
-
-static void push(struct canvas *c, size_t run)
-{
-    size_t at = c->heap_count++;
-    c->heap[at] = run;
-    for (; at > 0 && is_above(c, at, (at - 1) / 2); at = (at - 1) / 2)
-        swap(c, at, (at - 1) / 2);
-}
-
-static void pop(struct canvas *c)
-{
-    c->heap[0] = c->heap[--c->heap_count];
-    for (size_t at = 0;;) {
-        size_t best = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < c->heap_count; child++) {
-            if (is_above(c, child, best))
-                best = child;
-        }
-        if (best == at)
-            return;
-        swap(c, at, best);
-        at = best;
-    }
-}
-
-static void show(struct canvas *c, const struct run *r, uint64_t from, uint64_t to)
-{
-    struct plog_extents *out = c->out;
-    const struct plog_extent e = {.start = from,
-                                  .length = to - from,
-                                  .physical = r->physical + (from - r->start),
-                                  .segment = r->place.segment};
-    struct plog_extent *last = out->count > 0 ? &out->items[out->count - 1] : NULL;
-    if (r->is_cut)
-        return;
-    if (last != NULL && last->segment == e.segment && last->start + last->length == e.start &&
-        last->physical + last->length == e.physical) {
-        last->length += e.length;
-        return;
-    }
-    out->items = grown(out->items, out->count, &out->room, sizeof *out->items);
-    out->items[out->count++] = e;
-}
-
-static void sweep(struct canvas *c)
-{
-    size_t next = 0;
-    uint64_t at = c->from;
-    while (true) {
-        while (next < c->runs_count && c->runs[next].start <= at)
-            push(c, next++);
-        while (c->heap_count > 0 && c->runs[c->heap[0]].end <= at)
-            pop(c);
-        const uint64_t begins = next < c->runs_count ? c->runs[next].start : c->to;
-        if (c->heap_count > 0) {
-            const struct run *top = &c->runs[c->heap[0]];
-            const uint64_t to = top->end < begins ? top->end : begins;
-            show(c, top, at, to);
-            at = to;
-        } else if (next < c->runs_count) {
-            at = begins;
-        } else {
-            return;
-        }
-    }
-}
-
-uint64_t plog_map_paint(struct plog_map *m, uint64_t from, uint64_t to, struct plog_extents *out)
-{
-    *out = (struct plog_extents){.count = 0};
-    get_ready(m);
-    if (from >= to)
-        return to;
-    struct canvas c = {.map = m, .from = from, .to = shorten(m, from, to), .out = out};
-    collect(&c);
-    c.heap = xcalloc(c.runs_count + 1, sizeof *c.heap);
-    sweep(&c);
-    free(c.heap);
-    free(c.runs);
-    return c.to;
 }

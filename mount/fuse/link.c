@@ -28,14 +28,23 @@ struct reply_head {
     uint64_t unique;
 };
 
+/* The end of a reply to OPEN, and to CREATE. */
+struct reply_open {
+    uint64_t handle;
+    uint32_t flags;
+    uint32_t padding;
+};
+
 #define OPCODE_INIT 26
 #define INIT_EXTENDED (1u << 30)            /* there are flags2 */
 #define FLAGS2_HAS_RESEND (1u << (39 - 32)) /* requests are sent again when that is asked for */
 #define NOTIFY_RESEND 7
 #define UNIQUE_RESENT (1ull << 63)
+#define OPEN_PARALLEL_WRITES (1u << 6)
 
 static _Thread_local bool is_resent;
 static _Thread_local uint64_t request;
+static _Thread_local bool is_parallel;
 
 void link_init(struct link *link, struct link_memory *memory)
 {
@@ -51,6 +60,26 @@ bool link_is_resent(void)
 uint64_t link_request(void)
 {
     return request;
+}
+
+void link_parallel_writes(void)
+{
+    is_parallel = true;
+}
+
+/* head: of a reply, whose last part is `last`. */
+static void add_flags(const struct reply_head *head, const struct iovec *last)
+{
+    struct reply_open open;
+    if (!is_parallel || (head->unique & ~UNIQUE_RESENT) != request)
+        return; /* another thread's, or a notification */
+    is_parallel = false;
+    if (head->error != 0 || last->iov_len < sizeof open)
+        return;
+    char *at = (char *)last->iov_base + last->iov_len - sizeof open;
+    memcpy(&open, at, sizeof open);
+    open.flags |= OPEN_PARALLEL_WRITES;
+    memcpy(at, &open, sizeof open);
 }
 
 static void keep_first(struct link *link, const void *message, size_t size)
@@ -94,6 +123,7 @@ static ssize_t link_read(int fd, void *to, size_t room, void *userdata)
         return n;
     memcpy(&head, to, sizeof head);
     is_resent = (head.unique & UNIQUE_RESENT) != 0;
+    is_parallel = false;
     request = head.unique & ~UNIQUE_RESENT;
     if (head.opcode == OPCODE_INIT)
         keep_first(link, to, (size_t)n);
@@ -105,9 +135,10 @@ static ssize_t link_writev(int fd, struct iovec *iov, int count, void *userdata)
     struct reply_head head;
     struct link *link = link_of(userdata);
     tsan_before(link); /* the kernel's next request may be about what this reply tells of */
+    memcpy(&head, iov[0].iov_base, sizeof head);
+    add_flags(&head, &iov[count - 1]);
     if (!link->swallow)
         return writev(fd, iov, count);
-    memcpy(&head, iov[0].iov_base, sizeof head);
     if (head.unique != link->unique)
         return writev(fd, iov, count);
     link->swallow = false;

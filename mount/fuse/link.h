@@ -41,3 +41,7 @@ bool link_is_resent(void);
 /* The kernel's number of the request that this thread processes; the same when
  * it comes again. */
 uint64_t link_request(void);
+/* The request that this thread processes is an OPEN or a CREATE with direct_io: its reply lets the
+ * kernel send writes of the file at the same time, but for those that make it longer.  Linux 6.2;
+ * an earlier one sends them one after the other.  libfuse 3.14 has no field for it. */
+void link_parallel_writes(void);

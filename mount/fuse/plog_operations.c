@@ -1,6 +1,7 @@
 /* The calls of a mounted bucket of plogs.  A file that this mount writes is not in the page cache;
  * pages of others are dropped when the file is opened, or its attributes change. */
 #include "mount/fuse/operations.h"
+#include "mount/fuse/link.h"
 #include "mount/fuse/page.h"
 
 #include <errno.h>
@@ -260,6 +261,8 @@ static void opened(struct plogs_file *f, struct fuse_file_info *fi)
 {
     fi->fh = (uint64_t)(uintptr_t)f;
     fi->direct_io = plogs_is_written(f);
+    if (fi->direct_io)
+        link_parallel_writes();
 }
 
 static void do_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
