@@ -71,10 +71,10 @@ class Disk:
             == 0, f"{device} is unmounted")
         self.process.wait()
 
-    def moved(self):
-        """Bytes that were read and written, by the block device."""
+    def read_and_written(self):
+        """Bytes that were read, and bytes that were written, by the block device."""
         fields = pathlib.Path(self.stat).read_text(encoding="ascii").split()
-        return (int(fields[2]) + int(fields[6])) * 512
+        return int(fields[2]) * 512, int(fields[6]) * 512
 
     def flush(self):
         run("sync", "-f", str(self.path))
@@ -126,8 +126,8 @@ class Lab:
     def forget(self):
         in_parallel(lambda disk: disk.forget(), self.disks.values())
 
-    def moved(self):
-        return sum(disk.moved() for disk in self.disks.values())
+    def read_and_written(self):
+        return tuple(map(sum, zip(*(disk.read_and_written() for disk in self.disks.values()))))
 
     # The limits, as fio and iperf3 see them.
 
