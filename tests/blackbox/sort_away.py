@@ -157,6 +157,9 @@ def test_who_comes_back_meanwhile_is_left_out(c):
     repaired(c)
     job = c.wait_job(job_id, seconds=LONG)
     equal(job["state"], "finished", f"state; {job['errors']}")
+    # Who was left out answers 404 until it has the new state.
+    wait_for(lambda: all(c.get("out", name).status == 200 for name in c.names("out", prefix=NAME + "-")),
+             "every output can be read")
     equal(contents(c, "out", NAME), c.wanted, "output")
     nothing_is_left(c)
     empty(c)
