@@ -29,7 +29,7 @@ SECONDS = 3600
 ROWS = ("GET", "PUT", "list", "rebalance", "sort")
 COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e")
 
-FULL = {"object": MIB, "each": 64, "passes": 3, "puts": 64, "names": 20000, "shards": 300}
+FULL = {"object": MIB, "each": 192, "passes": 1, "puts": 192, "names": 20000, "shards": 300}
 QUICK = {"object": 64 * KIB, "each": 8, "passes": 2, "puts": 8, "names": 200, "shards": 20}
 
 
