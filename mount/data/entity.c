@@ -18,9 +18,15 @@ struct entity *entity_new(const char *key, const char *etag, const char *checksu
     return e;
 }
 
+size_t entity_part(const struct entity *e)
+{
+    return e->part > 0 ? e->part : ENTITY_BLOCK;
+}
+
 size_t entity_sums(const struct entity *e)
 {
-    return (size_t)((e->size + ENTITY_BLOCK - 1) / ENTITY_BLOCK);
+    const size_t part = entity_part(e);
+    return (size_t)((e->size + part - 1) / part);
 }
 
 void entity_set_sums(struct entity *e, const uint64_t *sums)

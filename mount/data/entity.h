@@ -12,7 +12,8 @@ struct entity {
     char *key; /* the object's name */
     char *etag;
     char *checksum; /* "TYPE:HEX", or "" */
-    uint64_t *sums; /* of a volume's block: XXH3-64 of each ENTITY_BLOCK bytes; NULL: none */
+    uint64_t *sums; /* XXH3-64 of each part; NULL: none */
+    size_t part;    /* bytes that have a sum: some ENTITY_BLOCKs; 0: one */
     uint64_t size;
     void *home; /* of a store with several places: where it is from; the maker's, or NULL */
     unsigned refs;
@@ -20,9 +21,10 @@ struct entity {
 
 /* With one reference. */
 struct entity *entity_new(const char *key, const char *etag, const char *checksum, uint64_t size);
+size_t entity_part(const struct entity *e); /* bytes */
 /* How many sums it has, or would have. */
 size_t entity_sums(const struct entity *e);
-/* A sum for each ENTITY_BLOCK; before another thread knows the entity. */
+/* A sum for each part; before another thread knows the entity. */
 void entity_set_sums(struct entity *e, const uint64_t *sums);
 struct entity *entity_ref(struct entity *e);
 void entity_unref(struct entity *e); /* NULL is fine */

@@ -14,13 +14,14 @@ struct compare {
     uint64_t begin, at; /* begin: of the first part; at: of the part that comes now */
     size_t have;
     bool differs;
-    char part[ENTITY_BLOCK];
+    char part[]; /* of the entity's size of a part */
 };
 
 static size_t part_size(const struct compare *c)
 {
-    uint64_t left = c->entity->size - c->at;
-    return left < ENTITY_BLOCK ? (size_t)left : ENTITY_BLOCK;
+    const uint64_t left = c->entity->size - c->at;
+    const size_t part = entity_part(c->entity);
+    return left < part ? (size_t)left : part;
 }
 
 /* A part is whole. */
@@ -29,7 +30,7 @@ static int give_on(struct compare *c)
     const uint64_t end = c->at + c->have;
     const uint64_t from = c->at > c->from ? c->at : c->from;
     const uint64_t to = end < c->to ? end : c->to;
-    if (XXH3_64bits(c->part, c->have) != c->entity->sums[c->at / ENTITY_BLOCK]) {
+    if (XXH3_64bits(c->part, c->have) != c->entity->sums[c->at / entity_part(c->entity)]) {
         c->differs = true;
         errno = EIO;
         return -1;
@@ -72,9 +73,9 @@ static int compare_rewind(void *context)
 
 static int fetch_rest(const struct data_store *store, struct compare *c)
 {
-    const uint64_t parts = (c->to + ENTITY_BLOCK - 1) / ENTITY_BLOCK;
-    const uint64_t end =
-        parts * ENTITY_BLOCK < c->entity->size ? parts * ENTITY_BLOCK : c->entity->size;
+    const size_t part = entity_part(c->entity);
+    const uint64_t parts = (c->to + part - 1) / part;
+    const uint64_t end = parts * part < c->entity->size ? parts * part : c->entity->size;
     const bool whole = c->at == 0 && end == c->entity->size && c->sink->rewind != NULL;
     const struct dfc_sink sink = {
         .write = compare_write,
@@ -93,12 +94,13 @@ int sums_fetch(void *context, const struct entity *e, uint64_t offset, uint64_t 
     const struct sums *s = context;
     if (e->sums == NULL)
         return s->from.fetch(s->from.context, e, offset, length, sink);
-    _cleanup_free_ struct compare *c = xmalloc(sizeof *c);
+    const size_t part = entity_part(e);
+    _cleanup_free_ struct compare *c = xmalloc(sizeof *c + part);
     c->entity = e;
     c->sink = sink;
     c->from = offset;
     c->to = offset + length;
-    c->at = offset / ENTITY_BLOCK * ENTITY_BLOCK;
+    c->at = offset / part * part;
     int rc = fetch_rest(&s->from, c);
     if (rc != 0 && c->differs) {
         if (s->differs != NULL)

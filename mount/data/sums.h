@@ -1,6 +1,6 @@
 /* Bytes of a store, compared with the sums that the metadata have of them.
  *
- * A part of ENTITY_BLOCK bytes is given on after it was compared.  One that differs is fetched once
+ * A part of an entity is given on after it was compared.  One that differs is fetched once
  * more; if it differs again, the log names the object, and the result is EIO.  An entity without
  * sums is given on as it comes.  Any thread may call. */
 #pragma once

@@ -208,9 +208,31 @@ static void test_what_is_taken_back_is_compared_anew(void **state)
     assert_got(w, 0, SIZE);
 }
 
+/* A part of two blocks: one wrong byte of it, and none of its bytes is given. */
+static void test_parts_of_several_blocks(void **state)
+{
+    struct world *w = *state;
+    const size_t part = 2 * ENTITY_BLOCK;
+    const uint64_t sums[] = {XXH3_64bits(w->fake.bytes, part),
+                             XXH3_64bits(w->fake.bytes + part, SIZE - part)};
+    w->entity->part = part;
+    entity_set_sums(w->entity, sums);
+    assert_int_equal(entity_sums(w->entity), 2);
+    assert_int_equal(fetch(w, ENTITY_BLOCK + 1, ENTITY_BLOCK), 0);
+    assert_got(w, ENTITY_BLOCK + 1, ENTITY_BLOCK);
+    assert_int_equal(fetch(w, 0, SIZE), 0);
+    assert_got(w, 0, SIZE);
+    w->fake.bad = 100;
+    w->fake.damaged = ENTITY_BLOCK + 5;
+    assert_int_equal(fetch(w, 3, 1), -EIO);
+    assert_int_equal(w->got.size, 0);
+    assert_int_equal(fetch(w, SIZE - 2, 2), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_parts_of_several_blocks, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ranges_are_given_on, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_part_that_differs_is_fetched_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_place_gives_what_differs, setup, teardown),
