@@ -10,6 +10,7 @@ enum {
     REFRESH_MS = 20000,
     WINDOW = 4 << 20, /* that is painted at once */
     CACHED = 16,      /* blocks of PLOG_BLOCK bytes, a MiB */
+    FEW = 64,         /* extents that are asked for one by one, of a store that keeps data */
 };
 
 struct block {
@@ -323,13 +324,31 @@ int plog_file_close(struct plog_file *f, struct error *err)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+/* Bytes of a segment's data: a whole block, or any where the store compares with the checksums. */
+static int read_data(struct plog_file *f, size_t segment, void *to, size_t len, uint64_t offset,
+                     struct error *err)
+{
+    const struct plog_footer *footer = plog_map_segment(f->look.map, segment);
+    const uint8_t *index = plog_map_index(f->look.map, segment);
+    const unsigned long long number = offset / PLOG_BLOCK;
+    char name[PLOG_NAME_MAX];
+    const struct plog_data data = {.segment = name, .bytes = footer->name.bytes, .sums = index};
+    plog_name_segment(name, f->look.head.id, &footer->name);
+    int code = f->st.data != NULL ? f->st.data(f->st.ctx, &data, to, len, offset, err)
+                                  : f->st.read(f->st.ctx, name, to, len, offset, err);
+    if (code == 0 && f->st.data == NULL && !plog_index_block(footer, index, number, to, len))
+        code = error_set(err, E_CORRUPT, "MiB %llu has not its checksum", number);
+    if (code != 0)
+        error_wrap(err, "'%s': segment '%s'", f->object, name);
+    return code;
+}
+
 /* The block of a segment, compared with its checksum. */
 static int read_block(struct plog_file *f, size_t segment, uint64_t number, struct block **out,
                       struct error *err)
 {
     const struct plog_footer *footer = plog_map_segment(f->look.map, segment);
     const uint64_t left = footer->name.bytes - number * PLOG_BLOCK;
-    char name[PLOG_NAME_MAX];
     struct block *b = &f->blocks[0];
     for (size_t i = 0; i < f->how.cached; i++) {
         struct block *other = &f->blocks[i];
@@ -343,16 +362,9 @@ static int read_block(struct plog_file *f, size_t segment, uint64_t number, stru
     b->used = 0;
     b->data = b->data != NULL ? b->data : xmalloc(PLOG_BLOCK);
     b->len = left < PLOG_BLOCK ? (size_t)left : PLOG_BLOCK;
-    plog_name_segment(name, f->look.head.id, &footer->name);
-    int code = f->st.read(f->st.ctx, name, b->data, b->len, number * PLOG_BLOCK, err);
-    if (code == 0 &&
-        !plog_index_block(footer, plog_map_index(f->look.map, segment), number, b->data, b->len))
-        code =
-            error_set(err, E_CORRUPT, "MiB %llu has not its checksum", (unsigned long long)number);
-    if (code != 0) {
-        error_wrap(err, "'%s': segment '%s'", f->object, name);
+    const int code = read_data(f, segment, b->data, b->len, number * PLOG_BLOCK, err);
+    if (code != 0)
         return code;
-    }
     b->segment = segment;
     b->number = number;
     b->used = ++f->reads;
@@ -360,6 +372,7 @@ static int read_block(struct plog_file *f, size_t segment, uint64_t number, stru
     return 0;
 }
 
+/* Through blocks of the file. */
 static int read_extent(struct plog_file *f, const struct plog_extent *e, char *to,
                        struct error *err)
 {
@@ -387,8 +400,13 @@ static int read_window(struct plog_file *f, char *to, uint64_t from, uint64_t *e
         return code;
     *end = plog_map_paint(f->look.map, from, *end, &e);
     memset(to, 0, *end - from);
-    for (size_t i = 0; i < e.count && code == 0; i++)
-        code = read_extent(f, &e.items[i], to + (e.items[i].start - from), err);
+    const bool is_direct = f->st.data != NULL && e.count <= FEW;
+    for (size_t i = 0; i < e.count && code == 0; i++) {
+        const struct plog_extent *x = &e.items[i];
+        char *at = to + (x->start - from);
+        code = is_direct ? read_data(f, x->segment, at, (size_t)x->length, x->physical, err)
+                         : read_extent(f, x, at, err);
+    }
     plog_extents_done(&e);
     return code;
 }

@@ -31,7 +31,8 @@ struct plog_file_how {
     struct plog_open open;           /* with write; its id also for reading */
     const struct plog_token *token;  /* with write: instead of open; NULL: none */
     size_t segment_bytes;            /* of data in a segment, at most; 0: 16 MiB */
-    size_t cached;                   /* MiB of segments that reads keep in memory; 0: 16 */
+    size_t cached;                   /* MiB of segments that reads keep in memory; 0: 16.  If the
+                                      * store keeps data: only for reads of many extents */
     uint64_t refresh_ms;             /* of the record, by calls of write; 0: 20 s */
     uint64_t (*clock_ms)(void *ctx); /* that only runs; with the store's ctx */
     /* Asked before each part of a read, with the store's ctx; NULL: not.  What it says ends it. */

@@ -1,7 +1,9 @@
 /* Files over a store in memory, against a plain array. */
 #include "plog/file.h"
 
+#include <endian.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "plog/merge.h"
 #include "plog/testing/fixture.h"
@@ -335,6 +337,61 @@ static void test_damage(void **state)
     plog_file_drop(f);
 }
 
+/* The memory store, with a count of the calls, as one that keeps data. */
+static struct {
+    struct plog_store memory;
+    unsigned calls;
+    size_t largest;
+    bool differs;
+} kept;
+
+static int kept_data(void *ctx, const struct plog_data *data, void *out, size_t len,
+                     uint64_t offset, struct error *err)
+{
+    uint64_t sum;
+    (void)ctx;
+    kept.calls++;
+    kept.largest = len > kept.largest ? len : kept.largest;
+    assert_true(offset + len <= data->bytes && data->bytes <= FILE_MAX);
+    const int code = kept.memory.read(kept.memory.ctx, data->segment, out, len, offset, err);
+    memcpy(&sum, data->sums, sizeof sum);
+    if (code == 0 && len == data->bytes)
+        assert_int_equal(XXH3_64bits(out, len), le64toh(sum));
+    return kept.differs ? error_set(err, E_CORRUPT, "it differs") : code;
+}
+
+/* Few extents are asked for as they are; of many, whole blocks are kept by the file. */
+static void test_a_store_that_keeps_data(void **state)
+{
+    struct fixture *x = *state;
+    struct error err = ERROR_INIT;
+    char bytes[FILE_MAX], want[FILE_MAX];
+    size_t got;
+    kept.memory = x->st;
+    struct plog_file *f = open_file(x, &to_write);
+    for (size_t i = 0; i < FILE_MAX / 4; i++) {
+        const char text[] = {(char)('a' + i % 26), 0};
+        write_text(f, text, FILE_MAX - 2 - 4 * i);
+        want[FILE_MAX - 2 - 4 * i] = text[0];
+    }
+    assert_int_equal(plog_file_close(f, NULL), 0);
+    x->st.data = kept_data;
+    f = open_file(x, &to_read);
+    assert_int_equal(plog_file_read(f, bytes, 9, 2, &got, NULL), 0);
+    assert_true(got == 9 && kept.calls == 3 && kept.largest == 1);
+    assert_true(bytes[0] == want[2] && bytes[1] == 0 && bytes[4] == want[6]);
+    assert_int_equal(plog_file_read(f, bytes, FILE_MAX, 0, &got, NULL), 0);
+    assert_true(got == FILE_MAX - 1 && kept.calls == 4 && kept.largest == FILE_MAX / 4);
+    for (size_t i = 2; i < got; i += 4)
+        assert_int_equal(bytes[i], want[i]);
+    assert_int_equal(plog_file_read(f, bytes, FILE_MAX, 0, &got, NULL), 0);
+    assert_int_equal(kept.calls, 4);
+    kept.differs = true;
+    assert_int_equal(plog_file_read(f, bytes, 1, 2, &got, &err), E_CORRUPT);
+    assert_non_null(strstr(err.message, "/s/"));
+    plog_file_drop(f);
+}
+
 /* A walk shows what is seen, and takes no time for holes. */
 static void test_walk(void **state)
 {
@@ -501,6 +558,7 @@ int main(void)
         TEST(test_index_too_large),
         TEST(test_recovery),
         TEST(test_damage),
+        TEST(test_a_store_that_keeps_data),
         TEST(test_walk),
         TEST(test_a_read_after_a_replacement),
         TEST(test_random),

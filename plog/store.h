@@ -24,6 +24,13 @@ void plog_names_add(struct plog_names *n, const char *name);
 void plog_names_done(struct plog_names *n);
 #define _cleanup_plog_names_ _cleanup_(plog_names_done)
 
+/* The data of a segment, as its index has them. */
+struct plog_data {
+    const char *segment; /* the object's name */
+    uint64_t bytes;
+    const uint8_t *sums; /* XXH3 of each PLOG_BLOCK, as in the index */
+};
+
 #define PLOG_ABSENT "*" /* as if_match: only where there is no such object */
 
 struct plog_store {
@@ -40,6 +47,10 @@ struct plog_store {
                struct error *err);
     /* Exactly len bytes at the offset.  E_NOT_FOUND; E_CORRUPT: the object is shorter. */
     int (*read)(void *ctx, const char *name, void *out, size_t len, uint64_t offset,
+                struct error *err);
+    /* The same of a segment's data, which are compared with their sums: E_CORRUPT.  The store may
+     * keep them for other files.  NULL: read() is called, and each file keeps what it has read. */
+    int (*data)(void *ctx, const struct plog_data *data, void *out, size_t len, uint64_t offset,
                 struct error *err);
     /* Durable when it returns.  if_match: NULL, PLOG_ABSENT or an etag, else E_PRECONDITION or
      * E_NOT_FOUND. */

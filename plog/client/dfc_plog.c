@@ -52,6 +52,18 @@ static int check_options(const struct dfc_plog_options *o, struct dfc_error *err
     return DFC_OK;
 }
 
+static int read_data(void *ctx, const struct plog_data *data, void *out, size_t len,
+                     uint64_t offset, struct error *err)
+{
+    const struct bucket_store *b = ctx;
+    const struct dfc_plog_reader *r = b->reader;
+    const struct dfc_plog_segment s = {
+        .object = data->segment, .bytes = data->bytes, .sums = data->sums};
+    struct dfc_error e;
+    return r->read(r->context, &s, out, len, offset, &e) == DFC_OK ? 0
+                                                                   : bucket_store_error(&e, err);
+}
+
 static struct dfc_plog *plog_new(struct dfc_client *client, const char *bucket,
                                  const struct dfc_plog_options *o)
 {
@@ -60,6 +72,8 @@ static struct dfc_plog *plog_new(struct dfc_client *client, const char *bucket,
     p->bucket = xstrdup(bucket);
     p->store = (struct bucket_store){.client = client,
                                      .bucket = p->bucket,
+                                     .data = o->reader != NULL ? read_data : NULL,
+                                     .reader = o->reader,
                                      .parallel =
                                          o->index_parallel > 0 ? o->index_parallel : PLOG_PARALLEL};
     if ((o->flags & DFC_PLOG_WRITE) != 0) {

@@ -39,6 +39,22 @@ enum {
 
 struct dfc_plog_pool; /* see below */
 
+/* Where handles get the data of segments, instead of by GETs of their own: a program that has many
+ * handles open keeps what they read in one place. */
+struct dfc_plog_segment {
+    const char *object;  /* its name.  An object of this name never changes */
+    uint64_t bytes;      /* of data, from the object's first byte on */
+    const uint8_t *sums; /* of each MiB of them: XXH3-64, 8 bytes, little endian */
+};
+struct dfc_plog_reader {
+    void *context;
+    /* All of the bytes, which are within the data: DFC_OK, or the result that is in *err, too.  It
+     * gives none that differ from the sums.  DFC_NOT_FOUND: the object is gone.  Any thread may
+     * call. */
+    int (*read)(void *context, const struct dfc_plog_segment *segment, void *to, size_t size,
+                uint64_t offset, struct dfc_error *err);
+};
+
 struct dfc_plog_options {
     unsigned flags;
     uint32_t mode, uid, gid; /* of a new plog */
@@ -46,7 +62,8 @@ struct dfc_plog_options {
     unsigned index_parallel; /* 8: indexes of segments that are read at once; at most 64 */
     unsigned inflight;       /* 2: segments that are stored while the next is filled; at most 64 */
     const char *id;          /* NULL: any plog; else DFC_PRECONDITION where it is another one */
-    struct dfc_plog_pool *pool; /* NULL: none */
+    struct dfc_plog_pool *pool;           /* NULL: none */
+    const struct dfc_plog_reader *reader; /* lives longer than the handle; NULL: none */
 };
 
 struct dfc_plog;
@@ -75,9 +92,9 @@ int dfc_plog_open(struct dfc_client *client, const char *bucket, const char *nam
 enum { DFC_PLOG_TOKEN_MAX = 2048 }; /* bytes, with the NUL */
 /* Of a handle that is open for writing.  One call, if it has not written yet. */
 int dfc_plog_share(struct dfc_plog *plog, char token[DFC_PLOG_TOKEN_MAX], struct dfc_error *err);
-/* Of the options, segment_bytes, index_parallel, inflight and pool count.  DFC_INVALID: the token
- * is damaged.  The first sync fails with DFC_PRECONDITION if the plog was removed or replaced, or
- * is not in this cluster. */
+/* Of the options, segment_bytes, index_parallel, inflight, pool and reader count.  DFC_INVALID: the
+ * token is damaged.  The first sync fails with DFC_PRECONDITION if the plog was removed or
+ * replaced, or is not in this cluster. */
 int dfc_plog_open_token(struct dfc_client *client, const char *token,
                         const struct dfc_plog_options *options, struct dfc_plog **plog,
                         struct dfc_error *err);

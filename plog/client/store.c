@@ -19,8 +19,7 @@ enum {
     ENDS_MAX = 256, /* in memory at once */
 };
 
-/* What libdfc said, as an error of the engine. */
-static int error_of(const struct dfc_error *e, struct error *err)
+int bucket_store_error(const struct dfc_error *e, struct error *err)
 {
     static const struct {
         int result, code;
@@ -60,11 +59,11 @@ static int store_list(void *ctx, const char *prefix, const char *after, struct p
     struct dfc_error e;
     int rc = dfc_list_open(b->client, b->bucket, &options, &list, &e);
     if (rc != DFC_OK)
-        return error_of(&e, err);
+        return bucket_store_error(&e, err);
     while ((rc = dfc_list_next(list, &entry, &e)) > 0)
         plog_names_add(out, entry->name);
     dfc_list_close(list);
-    return rc == 0 ? 0 : error_of(&e, err);
+    return rc == 0 ? 0 : bucket_store_error(&e, err);
 }
 
 /* Of a container.  Another one is a head, or no object of a plog. */
@@ -106,7 +105,7 @@ static int store_get(void *ctx, const char *name, struct buf *body, char etag[st
         return error_set(err, E_INVALID, "the object is no plog: it is larger than a head");
     }
     if (rc != DFC_OK)
-        return error_of(&e, err);
+        return bucket_store_error(&e, err);
     buf_append(body, data, size);
     dfc_free(data);
     return keep_etag(info, etag, err);
@@ -122,7 +121,7 @@ static int store_read(void *ctx, const char *name, void *out, size_t len, uint64
     void *data;
     size_t size;
     if (dfc_get_memory(b->client, b->bucket, name, &options, &data, &size, NULL, &e) != DFC_OK)
-        return error_of(&e, err);
+        return bucket_store_error(&e, err);
     const bool is_whole = size == len;
     if (is_whole)
         memcpy(out, data, len);
@@ -142,7 +141,7 @@ static int store_put(void *ctx, const char *name, const void *body, size_t len,
     struct dfc_object_info *info;
     struct dfc_error e;
     if (dfc_put_memory(b->client, b->bucket, name, body, len, &options, &info, &e) != DFC_OK)
-        return error_of(&e, err);
+        return bucket_store_error(&e, err);
     return keep_etag(info, etag, err);
 }
 
@@ -161,7 +160,7 @@ static int store_remove(void *ctx, const char *name, const char *if_match, struc
     const struct bucket_store *b = ctx;
     struct dfc_error e;
     if (dfc_delete_match(b->client, b->bucket, name, if_match, &e) != DFC_OK)
-        return error_of(&e, err);
+        return bucket_store_error(&e, err);
     return 0;
 }
 
@@ -188,7 +187,7 @@ static int get_tail(void *ctx, const char *name, uint64_t len, struct buf *out, 
     void *data;
     size_t size;
     if (dfc_get_memory(b->client, b->bucket, name, &options, &data, &size, NULL, &e) != DFC_OK)
-        return error_of(&e, err);
+        return bucket_store_error(&e, err);
     buf_append(out, data, size);
     dfc_free(data);
     return 0;
@@ -286,6 +285,7 @@ struct plog_store bucket_store_of(struct bucket_store *b)
                                .list = store_list,
                                .get = store_get,
                                .read = store_read,
+                               .data = b->data,
                                .put = store_put,
                                .send = b->sender != NULL ? store_send : NULL,
                                .flush = b->sender != NULL ? store_flush : NULL,
