@@ -114,6 +114,8 @@ static const struct flag_help of_plog_mount[] = {
     {F_write_buffer,
      "memory of all writers; above it, writes wait until theirs is stored (default 512MiB)"},
     {F_uploads, "segments of a file that are stored at once, at most 64 (default 8)"},
+    {F_max_readahead, "what is read ahead of one segment at most (default 32MiB; 0: nothing)"},
+    {F_parallel, "requests for data at once (default 16)"},
     {F_read_only, "programs may write nothing"},
     {F_uid, "owner of directories (default: the caller)"},
     {F_gid, "group of directories (default: the caller's)"},

@@ -18,7 +18,8 @@ static struct dfc_plog_options how_to_write(const struct plogs *p, unsigned flag
                                      .segment_bytes = p->options.segment_bytes,
                                      .inflight = p->options.inflight,
                                      .id = id,
-                                     .pool = p->pool};
+                                     .pool = p->pool,
+                                     .reader = &p->reader};
 }
 
 /* An object that is no plog becomes an empty one. */
@@ -164,7 +165,7 @@ static int look(struct plogs_file *f)
 {
     struct dfc_error err;
     struct plogs *p = f->plogs;
-    const struct dfc_plog_options how = {.id = f->node->version};
+    const struct dfc_plog_options how = {.id = f->node->version, .reader = &p->reader};
     pthread_mutex_lock(&p->nodes.lock);
     const uint64_t generation = f->node->generation;
     pthread_mutex_unlock(&p->nodes.lock);
@@ -339,25 +340,15 @@ void plogs_rename_readers(struct plogs *p, const struct plog_node *node)
 
 static ssize_t read_flat(struct plogs_file *f, void *to, size_t size, uint64_t offset)
 {
-    struct dfc_error err;
-    void *data;
-    size_t got;
-    const struct plogs *p = f->plogs;
-    const struct dfc_get_options range = {.offset = (int64_t)offset,
-                                          .length = size,
-                                          .if_match = f->node->version,
-                                          .memory_limit = size + 1};
+    struct segments_object o = {.key = f->node->key, .etag = f->node->version};
     pthread_mutex_lock(&f->plogs->nodes.lock);
-    const bool is_end = offset >= f->node->size;
+    o.size = f->node->size;
     pthread_mutex_unlock(&f->plogs->nodes.lock);
-    if (is_end)
+    if (offset >= o.size)
         return 0;
-    if (dfc_get_memory(p->client, p->tree.bucket, f->node->key, &range, &data, &got, NULL, &err) !=
-        DFC_OK)
-        return err.result == DFC_NOT_FOUND ? -ESTALE : plogs_told(f->node->key, &err);
-    memcpy(to, data, got < size ? got : size);
-    dfc_free(data);
-    return (ssize_t)(got < size ? got : size);
+    const size_t n = size < o.size - offset ? size : (size_t)(o.size - offset);
+    const int rc = segments_read_object(f->plogs->segments, &o, to, n, offset);
+    return rc == 0 ? (ssize_t)n : rc;
 }
 
 static int read_plog(struct plogs_file *f, struct dfc_plog *plog, void *to, size_t size,

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/failure.h"
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/internal_name.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/metrics.h"
 #include "mount/bucket/errors.h"
 #include "mount/bucket/names.h"
 
@@ -17,6 +19,7 @@
 #define OBJECT OWN "object"
 #define PID OWN "pid"
 #define SUPERVISOR OWN "supervisor"
+#define STATS OWN "stats"
 #define BLOCK 4096
 
 int plogs_told(const char *key, const struct dfc_error *err)
@@ -38,6 +41,25 @@ int plogs_check_name(const struct plogs *p, const struct plog_node *parent, cons
     return name_is_internal(key) ? -EPERM : name_check_key(key);
 }
 
+static int open_segments(struct plogs *p, struct dfc_error *err)
+{
+    const struct plogs_options *o = &p->options;
+    const struct segments_options how = {.buffer_bytes = o->buffer_bytes,
+                                         .readahead_bytes = o->readahead_bytes,
+                                         .fetchers = o->fetchers,
+                                         .cache = {.directories = o->cache_directories,
+                                                   .bytes = o->cache_bytes,
+                                                   .free_percent = o->cache_free_percent,
+                                                   .idle_ms = o->cache_idle_ms}};
+    const struct data_store store = {.context = &p->tree, .fetch = segments_fetch};
+    struct error told = ERROR_INIT;
+    _cleanup_free_ char *scope = tree_scope(&p->tree);
+    if (segments_open(&how, &store, scope, &p->segments, &told) != 0)
+        return failure_common(err, DFC_LOCAL, &told);
+    p->reader = (struct dfc_plog_reader){.context = p->segments, .read = segments_read};
+    return DFC_OK;
+}
+
 int plogs_open(const struct plogs_options *options, struct dfc_client *client, struct plogs **out,
                struct dfc_error *err)
 {
@@ -49,8 +71,11 @@ int plogs_open(const struct plogs_options *options, struct dfc_client *client, s
     p->opened_s = clock_wall_ms() / 1000;
     int rc = tree_open(&p->tree, client, options->bucket, options->prefix, err);
     if (rc == DFC_OK)
+        rc = open_segments(p, err);
+    if (rc == DFC_OK)
         rc = dfc_plog_pool_open(&pool, &p->pool, err);
     if (rc != DFC_OK) {
+        segments_close(p->segments);
         tree_close(&p->tree);
         free(p);
         return rc;
@@ -73,6 +98,7 @@ int plogs_close(struct plogs *p)
     }
     plog_nodes_done(&p->nodes);
     dfc_plog_pool_close(p->pool);
+    segments_close(p->segments);
     pthread_mutex_destroy(&p->files_lock);
     tree_close(&p->tree);
     free(p);
@@ -94,6 +120,14 @@ int plogs_statfs(struct plogs *p, struct statvfs *out)
     return 0;
 }
 
+static char *stats(const struct plogs *p)
+{
+    struct buf text = BUF_INIT;
+    metric_set(metric_get(M_mount_buffer_used_bytes, NULL), (int64_t)segments_used(p->segments));
+    metrics_text(&text);
+    return buf_steal(&text);
+}
+
 /* NULL: the root has no such, or the supervisor has died. */
 static char *root_value(const struct plogs *p, const char *name)
 {
@@ -101,7 +135,7 @@ static char *root_value(const struct plogs *p, const char *name)
         return xprintf("%d", (int)getpid());
     if (strcmp(name, SUPERVISOR) == 0 && p->options.supervisor == getppid())
         return xprintf("%d", (int)p->options.supervisor);
-    return NULL;
+    return strcmp(name, STATS) == 0 ? stats(p) : NULL;
 }
 
 int plogs_getxattr(struct plogs *p, uint64_t id, const char *name, char **value)

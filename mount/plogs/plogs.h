@@ -28,6 +28,11 @@ struct plogs_options {
     unsigned inflight;     /* segments of a file that are stored at once */
     uint64_t memory_bytes; /* of all writers */
     uint64_t refresh_ms;   /* of the records of open files */
+    uint64_t buffer_bytes; /* of what is read, with what waits for the disk cache */
+    uint64_t readahead_bytes;
+    unsigned fetchers;             /* requests for data at once */
+    const char *cache_directories; /* "DIR:DIR…"; NULL: no disk cache */
+    uint64_t cache_bytes, cache_free_percent, cache_idle_ms;
     pid_t supervisor;
 };
 

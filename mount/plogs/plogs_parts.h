@@ -1,7 +1,8 @@
 /* The inside of a struct plogs, for the files of this folder.
  *
  * Order of locks: a node's `use`, then a file's `lock`, then that of the table of nodes, or that of
- * the files.  Of two nodes `use` is never held at once. */
+ * the files, or those of segments.h.  Of two nodes `use` is never held at once.  Who fetches data
+ * takes none of them. */
 #pragma once
 
 #include <pthread.h>
@@ -9,6 +10,7 @@
 #include "mount/bucket/tree.h"
 #include "mount/plogs/nodes.h"
 #include "mount/plogs/plogs.h"
+#include "mount/plogs/segments.h"
 #include "plog/client/dfc_plog.h"
 
 struct plogs {
@@ -16,6 +18,8 @@ struct plogs {
     struct dfc_client *client;
     struct tree tree;
     struct dfc_plog_pool *pool;
+    struct segments *segments;
+    struct dfc_plog_reader reader; /* of them */
     int64_t opened_s;
     struct plog_nodes nodes;
     pthread_mutex_t files_lock;

@@ -31,6 +31,13 @@ int serve_plogs(struct mounted *m, struct dfc_client *client)
         .inflight = (unsigned)(o->uploads < INFLIGHT_MAX ? o->uploads : INFLIGHT_MAX),
         .memory_bytes = o->write_bytes,
         .refresh_ms = o->refresh_ms,
+        .buffer_bytes = o->buffer_bytes,
+        .readahead_bytes = o->readahead_bytes,
+        .fetchers = (unsigned)o->parallel,
+        .cache_directories = m->cache_directories,
+        .cache_bytes = o->cache_bytes,
+        .cache_free_percent = o->cache_free_percent,
+        .cache_idle_ms = o->cache_idle_ms,
         .supervisor = m->supervisor,
     };
     /* libfuse waits for a signal in the first thread: others must not get it. */
