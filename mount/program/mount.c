@@ -24,10 +24,12 @@
 #include "mount/bucket/names.h"
 #include "mount/fuse/session.h"
 #include "mount/meta/engines.h"
+#include "mount/program/disk.h"
 #include "mount/program/mounts.h"
 #include "mount/program/options.h"
 #include "mount/program/serve.h"
 #include "mount/program/supervisor.h"
+#include "mount/tcmu/device.h"
 #include "mount/vfs/ledger.h"
 #include "mount/volume/calls.h"
 
@@ -69,7 +71,7 @@ static int open_log(struct mounted *m)
                : program_fail(PROGRAM_FAILED, "open the log '%s': %s", path, strerror(errno));
 }
 
-static int supervise(struct mounted *m)
+static int supervise_fuse(struct mounted *m)
 {
     const struct options *o = m->options;
     _cleanup_free_ char *shown = engines_shown(o->url); /* everybody reads the table of mounts */
@@ -88,10 +90,6 @@ static int supervise(struct mounted *m)
         .context = m,
         .restarts = o->restarts,
     };
-    signal(SIGPIPE, SIG_IGN);
-    int code = open_log(m);
-    if (code != PROGRAM_OK)
-        return code;
     _cleanup_close_ int ledger = ledger_memory();
     if (ledger < 0)
         return program_fail(PROGRAM_FAILED, "memory for the kernel's numbers: %s", strerror(errno));
@@ -109,6 +107,15 @@ static int supervise(struct mounted *m)
         return program_fail(PROGRAM_FAILED, "'%s' could not be mounted", m->directory);
     m->session = s;
     return supervisor_run(&what);
+}
+
+static int supervise(struct mounted *m)
+{
+    signal(SIGPIPE, SIG_IGN);
+    int code = open_log(m);
+    if (code != PROGRAM_OK)
+        return code;
+    return m->image && options_by_tcmu(m->options) ? disk_supervise(m) : supervise_fuse(m);
 }
 
 /* The exit code of the processes behind; the root must answer, too. */
@@ -168,6 +175,11 @@ static int check_directory(const char *given, const char *path)
                             given);
     if (dead || !S_ISDIR(st.st_mode))
         return program_fail(PROGRAM_USAGE, "'%s' is no directory", given);
+    struct device disk;
+    device_name(&disk, path);
+    if (device_owner(&disk) != 0)
+        return program_fail(PROGRAM_FAILED,
+                            "'%s' is mounted already: 'dfcctl vdisc umount' ends that", given);
     return PROGRAM_OK;
 }
 

@@ -75,7 +75,7 @@ bool mounts_find(const char *table, const char *path, char **type, char **source
     return found;
 }
 
-bool mounts_has(const char *path)
+char *mounts_source(const char *path, const char *wanted)
 {
     char part[4096];
     size_t n;
@@ -84,11 +84,19 @@ bool mounts_has(const char *path)
     _cleanup_free_ char *source = NULL;
     FILE *f = fopen(TABLE, "re");
     if (f == NULL)
-        return false;
+        return NULL;
     while ((n = fread(part, 1, sizeof part, f)) > 0)
         buf_append(&table, part, n);
     fclose(f);
-    return mounts_find(buf_str(&table), path, &type, &source) && strcmp(type, MOUNTS_TYPE) == 0;
+    if (!mounts_find(buf_str(&table), path, &type, &source) || strcmp(type, wanted) != 0)
+        return NULL;
+    return steal(source);
+}
+
+bool mounts_has(const char *path)
+{
+    _cleanup_free_ char *source = mounts_source(path, MOUNTS_TYPE);
+    return source != NULL;
 }
 
 /* The last component of a dead mount cannot be looked at, those before it can. */

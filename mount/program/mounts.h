@@ -12,5 +12,8 @@ bool mounts_find(const char *table, const char *path, char **type, char **source
 /* Is a bucket mounted there?  The path is absolute and without links. */
 bool mounts_has(const char *path);
 
+/* The source of a file system of this type that is mounted there; malloc'ed, NULL: none. */
+char *mounts_source(const char *path, const char *type);
+
 /* The path without links, malloc'ed, also of a mount whose process has died; NULL with errno. */
 char *mounts_path(const char *directory);

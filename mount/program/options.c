@@ -37,6 +37,7 @@ static const struct row rows[] = {
     {"profile", TEXT, AT(profile), 0, 0, false},
     {"ca-file", TEXT, AT(ca_file), 0, 0, false},
     {"insecure", BOOL, AT(insecure), 0, 0, false},
+    {"mode", TEXT, AT(mode), 0, 0, true},
     {"retries", COUNT, AT(retries), 0, 1000, false},
     {"idle-timeout", DURATION, AT(idle_timeout_ms), 1, UINT32_MAX, false},
     {"buffer-size", SIZE, AT(buffer_bytes), 8 * MIB, 1ull << 50, false},
@@ -225,6 +226,11 @@ bool options_of_volume(const struct options *o)
            strncmp(o->url, "dfc://", 6) != 0;
 }
 
+bool options_by_tcmu(const struct options *o)
+{
+    return o->mode != NULL && strcmp(o->mode, "tcmu") == 0;
+}
+
 static int flags_check(const struct options *o, struct error *err)
 {
     static_assert(sizeof rows / sizeof *rows <= 64, "one bit each");
@@ -234,6 +240,10 @@ static int flags_check(const struct options *o, struct error *err)
     }
     if (o->cache_group != NULL && strcmp(o->verb, "mount-image") == 0)
         return error_set(err, E_INVALID, "--cache-group is not for images: omit it");
+    if (o->mode != NULL && strcmp(o->mode, "fuse") != 0 && !options_by_tcmu(o))
+        return error_set(err, E_INVALID, "there is no --mode %s: expected fuse or tcmu", o->mode);
+    if (options_by_tcmu(o) && strcmp(o->verb, "mount-image") != 0)
+        return error_set(err, E_INVALID, "--mode tcmu is for images alone: omit it");
     if (o->cache_group != NULL && o->cache_group[0] == '\0')
         return error_set(err, E_INVALID, "--cache-group is empty: give the name of a group");
     if (o->group_key_file != NULL && o->cache_group == NULL && strcmp(o->verb, "mount") == 0)

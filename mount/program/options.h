@@ -19,6 +19,7 @@ struct options {
     const char *paths[OPTIONS_PATHS_MOST + 1]; /* of warmup, with a NULL behind */
     size_t path_count;
     const char *list; /* of warmup: a file of paths */
+    const char *mode; /* of mount-image: "fuse", "tcmu"; NULL: the first */
     const char *endpoint, *profile, *ca_file, *log_file;
     uint64_t retries;
     uint64_t idle_timeout_ms; /* 0: libdfc's */
@@ -61,3 +62,6 @@ int options_parse(struct options *o, int argc, char *const *argv, uint64_t uid, 
 
 /* A mount whose URL is one of metadata. */
 bool options_of_volume(const struct options *o);
+
+/* A mount of an image as a disk. */
+bool options_by_tcmu(const struct options *o);

@@ -105,6 +105,24 @@ static void expect_error(const char *const *words, const char *said)
         fail_msg("'%s' does not say '%s'", err.message, said);
 }
 
+static void an_image_has_modes(void **state)
+{
+    (void)state;
+    struct options o;
+    struct error err = ERROR_INIT;
+    const char *image = "dfc://a/b.vdsc";
+    assert_int_equal(parse(&o, &err, WORDS("mount-image", image, "/m")), 0);
+    assert_false(options_by_tcmu(&o));
+    assert_int_equal(parse(&o, &err, WORDS("mount-image", image, "/m", "--mode=fuse")), 0);
+    assert_false(options_by_tcmu(&o));
+    assert_int_equal(parse(&o, &err, WORDS("mount-image", image, "/m", "--mode=tcmu")), 0);
+    assert_true(options_by_tcmu(&o));
+    assert_int_not_equal(parse(&o, &err, WORDS("mount-image", image, "/m", "--mode=ublk")), 0);
+    assert_non_null(strstr(err.message, "expected fuse or tcmu"));
+    assert_int_not_equal(parse(&o, &err, WORDS("mount", "dfc://a", "/m", "--mode=tcmu")), 0);
+    assert_non_null(strstr(err.message, "for images alone"));
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
@@ -136,6 +154,7 @@ int main(void)
         cmocka_unit_test(flags_may_be_anywhere),
         cmocka_unit_test(a_writable_mount_has_other_modes),
         cmocka_unit_test(a_volume_refuses_what_it_does_not_do),
+        cmocka_unit_test(an_image_has_modes),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

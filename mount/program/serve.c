@@ -109,7 +109,8 @@ int serve(struct mounted *m)
     int code = client_open(m->options, m->ca_file, SERVE_THREADS, &client);
     if (code != PROGRAM_OK)
         return code;
-    code = m->image            ? serve_image(m, client)
+    code = m->disk != NULL     ? serve_disk(m, client)
+           : m->image          ? serve_image(m, client)
            : m->plogs          ? serve_plogs(m, client)
            : m->bucket != NULL ? serve_client(m, client)
                                : serve_volume(m, client);

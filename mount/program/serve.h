@@ -8,6 +8,7 @@
 #define SERVE_THREADS 64 /* calls of programs at once: most of them wait */
 
 struct dfc_client;
+struct disk;
 struct options;
 struct session;
 struct volume_memory;
@@ -21,6 +22,7 @@ struct mounted {
     const char *cache_directories; /* the same; NULL: none */
     const char *group_key_file;    /* the same; "": none */
     struct session *session;
+    struct disk *disk;           /* of --mode tcmu, in place of a session; NULL */
     int ledger;                  /* ledger_memory() */
     struct volume_memory *calls; /* of a volume, also of processes before */
     int64_t opened_s;            /* directories' time */
@@ -39,4 +41,5 @@ void serve_ready(void *context);
 /* volume.c: the same of a volume; an exit code. */
 int serve_volume(struct mounted *m, struct dfc_client *client);
 int serve_image(struct mounted *m, struct dfc_client *client); /* image.c */
+int serve_disk(struct mounted *m, struct dfc_client *client);  /* disk.c */
 int serve_plogs(struct mounted *m, struct dfc_client *client); /* plogs.c */

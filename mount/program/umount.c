@@ -17,6 +17,7 @@
 #include "common/parse.h"
 #include "mount/program/mounts.h"
 #include "mount/program/options.h"
+#include "mount/tcmu/device.h"
 
 #define REAPING_MS 10
 #define REAPING_LOOKS 10
@@ -92,11 +93,31 @@ static int await(int process, const char *path, uint64_t until_ms)
                         path);
 }
 
+/* A disk of --mode tcmu, which may be unmounted already.  Its supervisor removes the device; if it
+ * has died, this process does. */
+static int umount_disk(const char *path, const struct device *d, const struct options *o)
+{
+    struct error err = ERROR_INIT;
+    const pid_t owner = device_owner(d);
+    _cleanup_close_ int supervisor = owner != 0 ? pidfd_open(owner, 0) : -1;
+    _cleanup_free_ char *source = mounts_source(path, "iso9660");
+    int code = source != NULL ? unmount(path, false) : PROGRAM_OK;
+    if (code == PROGRAM_OK)
+        code = await(supervisor, path, clock_ms() + o->timeout_ms);
+    if (code != PROGRAM_OK || !device_exists(d) || device_remove(d, &err) == 0)
+        return code;
+    return program_fail(PROGRAM_FAILED, "%s", err.message);
+}
+
 int program_umount(const struct options *o)
 {
     _cleanup_free_ char *path = mounts_path(o->directory);
     if (path == NULL)
         return program_fail(PROGRAM_NOT_FOUND, "'%s': %s", o->directory, strerror(errno));
+    struct device disk;
+    device_name(&disk, path);
+    if (!mounts_has(path) && device_exists(&disk))
+        return umount_disk(path, &disk, o);
     if (!mounts_has(path))
         return program_fail(PROGRAM_NOT_FOUND, "no bucket is mounted at '%s'", o->directory);
     _cleanup_close_ int server = process_open(path, "user.dfc.pid");

@@ -51,14 +51,14 @@ poweroff -f
 """
 
 
-def kernel():
+def kernel(modules=MODULES):
     """Its file, and where each of the modules is; None: there is none."""
     for root in ROOTS:
         for vmlinuz in sorted(glob.glob(os.path.join(root, "boot", "vmlinuz-*")), reverse=True):
             top = os.path.join(root, "lib", "modules", os.path.basename(vmlinuz)[len("vmlinuz-"):])
-            found = {m: glob.glob(os.path.join(top, "**", m + ".ko"), recursive=True) for m in MODULES}
+            found = {m: glob.glob(os.path.join(top, "**", m + ".ko"), recursive=True) for m in modules}
             if all(found.values()):
-                return vmlinuz, [found[m][0] for m in MODULES]
+                return vmlinuz, [found[m][0] for m in modules]
     return None
 
 
@@ -74,20 +74,19 @@ def download(folder):
     return True
 
 
-def needs():
-    needs_nbd()
+def needs_machine(modules=MODULES):
     if shutil.which("qemu-system-x86_64") is None or shutil.which("cpio") is None:
         skip("there is no qemu-system-x86_64, or no cpio")
     if not os.path.exists(BUSYBOX):
         skip(f"there is no {BUSYBOX}: install busybox-static")
-    if kernel() is None:
+    if kernel(modules) is None:
         folder = tempfile.mkdtemp(prefix="dfc-test-kernel-")
         atexit.register(shutil.rmtree, folder)
         os.chmod(folder, 0o755)  # apt downloads as a user of its own
         if download(folder):
             ROOTS.append(folder)
-    if kernel() is None:
-        skip(f"{ROOTS[0]} has no kernel with the modules of virtio and isofs, and {PACKAGE} cannot be "
+    if kernel(modules) is None:
+        skip(f"{ROOTS[0]} has no kernel with the modules {', '.join(modules)}, and {PACKAGE} cannot be "
              "downloaded: set DFC_TEST_KERNEL")
 
 
@@ -98,8 +97,7 @@ def write(path, data, mode=0o644):
     os.chmod(path, mode)
 
 
-def write_data(top):
-    rng = random.Random(11)
+def write_data(top, rng):
     for i in range(FILES):
         write(f"{top}/d{i % 9}/{i}", rng.randbytes(rng.choice([0, 1, 2047, 2048, 2049, 40000])),
               rng.choice([0o644, 0o600, 0o755, 0o4711]))
@@ -137,7 +135,7 @@ def write_root(c):
         os.symlink("../sbin/busybox", f"{root}/bin/{name}")
     for name in ("dev", "proc"):
         os.makedirs(f"{root}/{name}")
-    write_data(f"{root}/data")
+    write_data(f"{root}/data", random.Random(11))
     write_lists(root)
     return root
 
@@ -151,6 +149,11 @@ def write_initramfs(c):
     shutil.copy(BUSYBOX, f"{top}/bin/busybox")
     for path in kernel()[1]:
         shutil.copy(path, top)
+    pack(c, top)
+
+
+def pack(c, top):
+    """The file of an initramfs."""
     names = "\n".join(os.path.relpath(os.path.join(at, name), top)
                       for at, directories, files in os.walk(top) for name in directories + files)
     packed = subprocess.run(["cpio", "-o", "-H", "newc", "--quiet"], input=names.encode(), cwd=top,
@@ -212,5 +215,6 @@ def test_a_target_is_killed_under_the_machine(c):
 
 
 if __name__ == "__main__":
-    needs()
+    needs_nbd()
+    needs_machine()
     main(targets=3)

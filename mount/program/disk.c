@@ -1,0 +1,266 @@
+/* A dataset image as a disk of the kernel, with its file system mounted.
+ *
+ *     supervisor --fork--> process: image, device, ring, disk; mounts it the first time
+ *         |                   |  killed: commands stay in the ring, and readers wait
+ *         |  --fork--> process: goes on with the ring
+ *         |                   |  ends when nothing has the disk mounted
+ *      removes the device */
+#include "mount/program/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "api/dfc.h"
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/parse.h"
+#include "mount/image/objects.h"
+#include "mount/program/client.h"
+#include "mount/program/mounts.h"
+#include "mount/program/options.h"
+#include "mount/program/program.h"
+#include "mount/program/serve.h"
+#include "mount/program/supervisor.h"
+#include "mount/tcmu/device.h"
+#include "mount/tcmu/server.h"
+
+#define THREADS 32
+#define LOOK_MS 1000 /* for a disk that is still mounted elsewhere */
+
+/* What the supervisor and its processes share. */
+struct disk {
+    atomic_bool made;   /* the device: by this mount */
+    atomic_bool served; /* the mount has answered */
+    struct device device;
+};
+
+/* --- a process that serves -------------------------------------------------------------------- */
+
+struct serving {
+    struct mounted *m;
+    struct vdisc *vdisc;
+    struct objects objects;
+    struct device_ring ring;
+    struct server *server;
+    char *disk; /* "/dev/sdX" */
+};
+
+static int read_image(void *context, uint64_t offset, size_t size, void *to)
+{
+    const struct objects_read r = {.offset = offset, .size = size};
+    return objects_read(context, &r, to);
+}
+
+/* Which image it is: a process that takes over must have the same one. */
+static char *identity(const struct mounted *m, const struct vdisc_table *t)
+{
+    char hex[2 * TABLE_ID + 1];
+    if (!t->pinned)
+        return xprintf("dfc/%.128s", m->prefix);
+    format_hex(t->image_id, TABLE_ID, hex);
+    return xprintf("dfc/%s", hex);
+}
+
+static int start(struct serving *v, struct error *err)
+{
+    struct disk *d = v->m->disk;
+    const struct vdisc_table *t = vdisc_table_of(v->vdisc);
+    const uint64_t bytes = vdisc_table_size(t);
+    _cleanup_free_ char *image = identity(v->m, t);
+    int rc = device_make(&d->device, image, bytes, err);
+    if (rc != 0)
+        return rc;
+    atomic_store(&d->made, true);
+    rc = device_own(&d->device, v->m->supervisor, err);
+    if (rc == 0)
+        rc = device_open(&d->device, &v->ring, err);
+    if (rc != 0)
+        return rc;
+    const struct server_options options = {
+        .uio = v->ring.uio,
+        .map = v->ring.map,
+        .bytes = v->ring.bytes,
+        .disk = {.sectors = bytes / SCSI_SECTOR,
+                 .read_most = DEVICE_READ_MOST,
+                 .naa = d->device.naa},
+        .threads = THREADS,
+        .read = read_image,
+        .context = &v->objects,
+    };
+    rc = server_start(&options, &v->server, err);
+    return rc == 0 ? device_attach(&d->device, &v->disk, err) : rc;
+}
+
+static bool is_mounted(const struct serving *v)
+{
+    _cleanup_free_ char *source = mounts_source(v->m->directory, "iso9660");
+    return source != NULL && strcmp(source, v->disk) == 0;
+}
+
+static int mount_disk(const struct serving *v, struct error *err)
+{
+    const char *directory = v->m->directory;
+    if (is_mounted(v) ||
+        mount(v->disk, directory, "iso9660", MS_RDONLY | MS_NODEV | MS_NOSUID, NULL) == 0)
+        return 0;
+    if (errno == ENODEV)
+        return error_set(err, E_UNSUPPORTED,
+                         "the kernel has no file system iso9660: run 'modprobe isofs', or use "
+                         "'--mode fuse'");
+    return error_errno(err, errno, "mount '%s' at '%s'", v->disk, directory);
+}
+
+/* Until nothing has the disk mounted, or a signal comes. */
+static int wait_for_end(struct serving *v, struct error *err)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGHUP);
+    _cleanup_close_ int signals = signalfd(-1, &ends, SFD_CLOEXEC);
+    _cleanup_close_ int table = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
+                           {.fd = server_failed_fd(v->server), .events = POLLIN},
+                           {.fd = table, .events = POLLPRI}};
+    bool mounted = true;
+    while (fds[0].revents == 0 && fds[1].revents == 0) {
+        mounted = mounted && is_mounted(v);
+        if (!mounted && device_is_idle(v->disk))
+            return 0;
+        if (poll(fds, 3, mounted ? -1 : LOOK_MS) < 0 && errno != EINTR)
+            return error_errno(err, errno, "wait for the end of the mount");
+    }
+    return server_failure(v->server, err);
+}
+
+static int run(struct serving *v, struct error *err)
+{
+    struct disk *d = v->m->disk;
+    int rc = start(v, err);
+    if (rc == 0 && !atomic_load(&d->served))
+        rc = mount_disk(v, err);
+    if (rc != 0)
+        return rc;
+    atomic_store(&d->served, true);
+    serve_ready(v->m);
+    rc = wait_for_end(v, err);
+    log_info("unmounted", lstr("directory", v->m->directory), li64("error", rc));
+    return rc;
+}
+
+static int exit_of(int rc, const struct error *e)
+{
+    if (rc == 0)
+        return PROGRAM_OK;
+    return program_fail(rc == E_UNSUPPORTED ? PROGRAM_USAGE : PROGRAM_FAILED, "%s", e->message);
+}
+
+int serve_disk(struct mounted *m, struct dfc_client *client)
+{
+    sigset_t all;
+    struct dfc_error told = {0};
+    struct error err = ERROR_INIT;
+    struct serving v = {.m = m, .ring = {.uio = -1}};
+    const struct options *o = m->options;
+    const struct objects_options options = {
+        .buffer_bytes = o->buffer_bytes,
+        .readahead_bytes = o->readahead_bytes,
+        .fetchers = (unsigned)o->parallel,
+        .cache_directories = m->cache_directories,
+        .cache_bytes = o->cache_bytes,
+        .cache_free_percent = o->cache_free_percent,
+        .cache_idle_ms = o->cache_idle_ms,
+    };
+    sigfillset(&all); /* signals are read where the end is awaited */
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    int rc = vdisc_open_table(client, m->bucket, m->prefix, &v.vdisc, &told);
+    if (rc != DFC_OK)
+        return program_fail(client_exit_of(rc), "%s", told.message);
+    int code;
+    rc = objects_open(&v.objects, &options, v.vdisc, client, &told);
+    if (rc == DFC_OK)
+        code = exit_of(run(&v, &err), &err);
+    else
+        code = program_fail(client_exit_of(rc), "%s", told.message);
+    dfc_client_cancel(client);
+    server_stop(v.server);
+    device_close(&v.ring);
+    objects_close(&v.objects);
+    vdisc_close(v.vdisc);
+    free(v.disk);
+    return code;
+}
+
+/* --- the supervisor --------------------------------------------------------------------------- */
+
+static int serve_one(void *context)
+{
+    struct mounted *m = context;
+    if (atomic_load(&m->disk->served))
+        m->ready = -1; /* the caller has gone */
+    return serve(m);
+}
+
+static void leave(void *context)
+{
+    const struct mounted *m = context;
+    if (m->ready >= 0)
+        serve_leave_caller(m);
+}
+
+static bool can_go_on(void *context)
+{
+    const struct mounted *m = context;
+    return atomic_load(&m->disk->served);
+}
+
+/* Programs that still use the mount get errors from now on. */
+static int take_down(const struct mounted *m)
+{
+    struct error err = ERROR_INIT;
+    _cleanup_free_ char *source = mounts_source(m->directory, "iso9660");
+    if (source != NULL && atomic_load(&m->disk->served))
+        umount2(m->directory, MNT_DETACH | UMOUNT_NOFOLLOW);
+    if (!atomic_load(&m->disk->made) || device_remove(&m->disk->device, &err) == 0)
+        return PROGRAM_OK;
+    log_error("the device is not removed", lerr(&err));
+    return program_fail(PROGRAM_FAILED, "%s", err.message);
+}
+
+int disk_supervise(struct mounted *m)
+{
+    struct error err = ERROR_INIT;
+    const struct supervised what = {
+        .serve = serve_one,
+        .started = leave,
+        .can_go_on = can_go_on,
+        .context = m,
+        .restarts = m->options->restarts,
+    };
+    int rc = device_check(&err);
+    if (rc != 0)
+        return exit_of(rc, &err);
+    struct disk *d =
+        mmap(NULL, sizeof *d, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (d == MAP_FAILED)
+        return program_fail(PROGRAM_FAILED, "memory: %s", strerror(errno));
+    device_name(&d->device, m->directory);
+    m->disk = d;
+    m->supervisor = getpid();
+    const int code = supervisor_run(&what);
+    const int ended = take_down(m);
+    munmap(d, sizeof *d);
+    m->disk = NULL;
+    return code == PROGRAM_OK ? ended : code;
+}
