@@ -257,6 +257,7 @@ def test_a_disk_of_the_kernel(c):
     for what in SAID:
         check(f"dfc: {what}" in lines, f"the guest does not say '{what}': {text[-3000:]}")
     check("failed" not in text and "not killed" not in text, f"a read failed: {text[-3000:]}")
+    check("I/O error" not in text, f"the kernel has seen a read fail: {text[-3000:]}")
     disk = re.search(r"dfc: disk 1 (\d+) 86400", text)
     check(disk is not None, "the disk is not read-only, or has a short timeout")
     pauses = [float(b) - float(a) for a, b in re.findall(r"dfc: pause (\S+) (\S+)", text)]
