@@ -332,16 +332,107 @@ def distant(b):
     b.row("second epoch against the first", first / second, ">= 10", first >= 10 * second, "times")
 
 
+# ---- beside VDisc's own program ----
+
+def its(b, verb, *words):
+    cache = b.work / "its-cache"
+    cache.mkdir(exist_ok=True)
+    return [b.args.reference, verb, "--cache-mode=memory", f"--cache-root={cache}", *map(str, words)]
+
+
+def burn_of(b, command):
+    """→ seconds, and MiB of memory at most.  Its peak is looked at all the time, since getrusage() counts that of
+    this program, too, which has forked it."""
+    begun, peak = time.monotonic(), 0
+    process = subprocess.Popen([str(w) for w in command], env=b.env, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        with contextlib.suppress(OSError, KeyError):
+            peak = max(peak, benchlib.memory_of(process.pid)[1])
+        time.sleep(0.005)
+    if process.returncode != 0:
+        raise RuntimeError(f"{command[:2]} ended with {process.returncode}")
+    return time.monotonic() - begun, peak / MIB
+
+
+def reference_burns(b):
+    """The same list, whose objects are not looked at; then the header of many directories."""
+    count, directories = b.scaled(ROWS), b.scaled(DIRECTORIES)
+    path, out = b.work / "reference.csv", b.work / "reference.vdsc"
+    url = f"{b.cluster.proxy['url']}/v1/objects/img/o"
+    path.write_text("".join(f"/d{i % directories}/{i}.jpg,{url}/{i}.jpg,20480\n" for i in range(count)))
+
+    def ours():
+        image = b.name()
+        found = burn_of(b, [b.args.build / "dfcctl", "vdisc", "burn", "-i", path, "--no-check", "-o", image])
+        return {"s": found[0], "MiB": found[1], "header": stored(b, image.removeprefix("dfc://img/") + ".")}
+
+    def theirs():
+        for old in b.work.glob("reference.vdsc*"):
+            old.unlink()
+        found = burn_of(b, its(b, "burn", "-i", path, "-o", f"file://{out}"))
+        return {"s": found[0], "MiB": found[1], "header": os.path.getsize(f"{out}.isohdr")}
+
+    runs = benchlib.interleave({"ours": ours, "theirs": theirs}, b.rounds)
+    for figure, goal, text in (("s", 20, ">= 20"), ("MiB", 2, ">= 2"), ("header", 2, ">= 2")):
+        ratio = benchlib.paired_ratio([r[figure] for r in runs["theirs"]], [r[figure] for r in runs["ours"]])["median"]
+        b.row(f"burn of {count} rows in {directories} directories: the reference's {figure} by ours", ratio, text,
+              ratio >= goal, "times")
+
+
+@contextlib.contextmanager
+def by_reference(b, image):
+    directory = b.work / "its"
+    directory.mkdir(exist_ok=True)
+    url = f"{b.cluster.proxy['url']}/v1/objects/{image.removeprefix('dfc://')}"
+    process = subprocess.Popen(its(b, "mount", "-u", url, "-p", directory, "-m", "fuse"), env=b.env,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while not os.path.ismount(directory):
+            if process.poll() is not None:
+                raise RuntimeError(f"the reference's mount ended with {process.returncode}")
+            time.sleep(0.01)
+        yield directory
+    finally:
+        subprocess.run(["fusermount3", "-u", str(directory)], check=True)
+        process.wait()
+
+
+def reference_epochs(b):
+    """A cold epoch of small files through its FUSE mount of our image, and through ours."""
+    root = b.tree("epoch", b.scaled(FILES), FILE, 50)
+    images = images_of(b, root)
+    shutil.rmtree(root)
+
+    def ours(store):
+        with mounted(b, images[store]) as directory:
+            return epoch(directory)
+
+    def theirs():
+        with by_reference(b, images["refer"]) as directory:
+            return epoch(directory)
+
+    sides = {store: lambda store=store: ours(store) for store in ("pack", "refer")}
+    runs = benchlib.interleave({**sides, "theirs": theirs}, b.rounds)
+    b.row("files/s of a cold epoch, the reference", b.scaled(FILES) / benchlib.median(runs["theirs"]), "shown", True)
+    for store, goal in (("pack", 4), ("refer", 1.5)):
+        ratio = benchlib.paired_ratio(runs["theirs"], runs[store])["median"]
+        b.row(f"cold epoch, {store} against the reference", ratio, f">= {goal}", ratio >= goal, "times")
+
+
 def main():
     parser = benchlib.arguments(__doc__)
     parser.add_argument("--scale", type=int, default=1, help="divide the sizes by this")
+    parser.add_argument("--reference", metavar="PROGRAM", help="VDisc's own program, to compare with (DFC_VDISC)",
+                        default=os.environ.get("DFC_VDISC"))
     args = parser.parse_args()
     document = {"machine": benchlib.begin(args), "scale": args.scale}
     missing = [p for p in ("xorriso", "nbdkit", "nbdcopy", "qemu-img", "curl") if shutil.which(p) is None]
     with benchlib.WorkDir(args.dir) as work, Cluster(work / "dfc", args.build, targets=2) as cluster:
         b = Bench(args, work, cluster)
         cluster.call("POST", "/v1/buckets/img", {"action": "create", "value": {"durability": "async"}})
-        for part in (lists, headers, overlap, device, epochs, distant):
+        beside = (reference_burns, reference_epochs) if args.reference else ()
+        for part in (lists, headers, overlap, device, epochs, distant, *beside):
             if args.only not in part.__name__ or (missing and part in (headers, device)):
                 continue
             log(part.__doc__)
