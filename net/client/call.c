@@ -331,13 +331,16 @@ static size_t stream_reply(struct call *c, const char *data, size_t len)
 
 static size_t collect_reply(struct call *c, const char *data, size_t len)
 {
+    const bool is_error = c->result.status >= 300;
     size_t max = c->download != NULL ? ERROR_BODY_MAX : c->reply_max;
+    if (is_error && max < ERROR_BODY_MAX)
+        max = ERROR_BODY_MAX; /* few bytes of a reply may be wanted, and its error is read whole */
     size_t room = max - c->result.body.len;
     if (len <= room) {
         buf_append(&c->result.body, data, len);
         return len;
     }
-    if (c->download != NULL || c->result.status >= 300) {
+    if (c->download != NULL || is_error) {
         buf_append(&c->result.body, data, room);
         return len;
     }

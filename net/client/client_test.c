@@ -393,6 +393,12 @@ static void test_reply_max(void **state)
             &o);
     assert_ended(&o, E_NET, "404");
     outcome_free(&o);
+    call_to(script_say,
+            (void *)"HTTP/1.1 404 Not Found\r\nContent-Length: 55\r\n\r\n"
+                    "{\"code\":\"object_not_found\",\"message\":\"it is not there\"}",
+            call, &o);
+    assert_ended(&o, E_OBJECT_NOT_FOUND, "it is not there");
+    outcome_free(&o);
 }
 
 /* --- errors of our own nodes ------------------------------------------------------------------ */

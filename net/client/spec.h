@@ -47,7 +47,7 @@ struct http_call {
                                  * beyond is not sent */
     struct bpipe *download;    /* stream for a 2xx reply's body (a reference is taken); another
                                  * status gives the reader http_result_error()'s error */
-    size_t reply_max;          /* buffered reply's limit; 0: 1 MiB */
+    size_t reply_max;          /* buffered reply's limit; 0: 1 MiB.  Errors have 64 KiB at least */
     uint64_t total_timeout_ms; /* 0: none (streams) */
     uint64_t stall_timeout_ms; /* 0: the client's.  HTTP_NO_STALL_TIMEOUT where the peer may well
                                  * let us wait (it applies backpressure): one that is gone is then

@@ -119,9 +119,9 @@ def test_all_plogs_of_a_prefix(c):
     in_parallel(lambda bucket: flatten_all(c, bucket), ("b", "two", "cut"))
 
 
-def made(c, bucket, name):
+def made(c, bucket, name, size=1000):
     """A plog, and the names in its container."""
-    make(c, name, (0, 1000, 1), bucket=bucket)
+    make(c, name, (0, size, 1), bucket=bucket)
     return c.names(bucket, prefix=ROOT)
 
 
@@ -134,8 +134,8 @@ def refuse_damage(c, bucket):
     c.put(bucket, segment, sound)
     finish(c, start(c, bucket, list=["damaged"]))
     equal(body(c, "damaged", bucket), b"\1" * 1000, "the flat object")
-    for part in ("/s/", "/m/"):
-        lost, = [n for n in made(c, bucket, "lossy") if part in n]
+    for part, size in (("/s/", 1000), ("/s/", 10), ("/m/", 1000)):  # the error is longer than 10 bytes
+        lost, = [n for n in made(c, bucket, "lossy", size) if part in n]
         c.object("DELETE", bucket, lost).expect(204)
         fail(c, start(c, bucket, list=["lossy"]), "corrupt", "has lost", DAMAGE_SECONDS)
         done = c.dfcctl("plog", "flatten", f"dfc://{bucket}/lossy")
