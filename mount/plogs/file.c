@@ -351,13 +351,30 @@ static ssize_t read_flat(struct plogs_file *f, void *to, size_t size, uint64_t o
     return rc == 0 ? (ssize_t)n : rc;
 }
 
+/* A segment is not there: the file was removed or replaced, or the bucket has lost the segment. */
+static int missing(const struct plogs_file *f)
+{
+    struct dfc_error err;
+    struct dfc_plog *now;
+    const struct plogs *p = f->plogs;
+    const struct dfc_plog_options how = {.id = f->node->version};
+    if (dfc_plog_open(p->client, p->tree.bucket, f->node->key, &how, &now, &err) != DFC_OK)
+        return err.result == DFC_NOT_FOUND || err.result == DFC_INVALID
+                   ? -ESTALE
+                   : plogs_told(f->node->key, &err);
+    dfc_plog_drop(now);
+    log_error("the plog has lost a segment: 'dfcctl plog check' names it",
+              lstr("object", f->node->key));
+    return -EIO;
+}
+
 static int read_plog(struct plogs_file *f, struct dfc_plog *plog, void *to, size_t size,
                      uint64_t offset, size_t *got)
 {
     struct dfc_error err;
     if (dfc_plog_read(plog, to, size, offset, got, &err) == DFC_OK)
         return 0;
-    return err.result == DFC_NOT_FOUND ? -ESTALE : plogs_told(f->node->key, &err);
+    return err.result == DFC_NOT_FOUND ? missing(f) : plogs_told(f->node->key, &err);
 }
 
 /* What others have changed is looked for if a call of this mount has seen that there is any. */

@@ -128,6 +128,18 @@ def test_damage_of_the_store(c):
             check(read(path + "/f") == DATA, "the file, of the next mount")
 
 
+def test_a_segment_that_is_lost(c):
+    """Not what a removed file gives, and the log says what it is."""
+    write_strided(c, "lost")
+    log = os.path.join(c.dir, "lost.log")
+    with mounted(c, "dfc://lost", f"--log-file={log}", noun="plog") as path:
+        c.object("DELETE", "lost", sorted(segments(c, "lost"))[0]).expect(204)
+        with open(path + "/f", "rb") as f:
+            fails(errno.EIO, f.read)
+    with open(log, encoding="utf-8") as f:
+        check("has lost a segment" in f.read(), "the log does not say it")
+
+
 def test_damage_of_the_disk_cache(c):
     write_strided(c, "disk")
     cache = cache_of(c, "disk")
