@@ -39,6 +39,8 @@ static int directories_parse(const char *text, char **paths, size_t *count, stru
             return error_set(err, E_INVALID, "'%s': at most %d cache directories", text,
                              CACHE_DIRECTORIES_MOST);
         paths[*count] = realpath(at, NULL);
+        if (paths[*count] == NULL && errno == ENOENT)
+            return error_set(err, E_INVALID, "cache directory '%s': make the directory first", at);
         if (paths[*count] == NULL)
             return error_errno(err, errno, "cache directory '%s'", at);
         ++*count;

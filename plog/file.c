@@ -10,7 +10,6 @@ enum {
     REFRESH_MS = 20000,
     WINDOW = 4 << 20, /* that is painted at once */
     CACHED = 16,      /* blocks of PLOG_BLOCK bytes, a MiB */
-    FEW = 64,         /* extents that are asked for one by one, of a store that keeps data */
 };
 
 struct block {
@@ -400,7 +399,7 @@ static int read_window(struct plog_file *f, char *to, uint64_t from, uint64_t *e
         return code;
     *end = plog_map_paint(f->look.map, from, *end, &e);
     memset(to, 0, *end - from);
-    const bool is_direct = f->st.data != NULL && e.count <= FEW;
+    const bool is_direct = f->st.data != NULL; /* the store keeps data */
     for (size_t i = 0; i < e.count && code == 0; i++) {
         const struct plog_extent *x = &e.items[i];
         char *at = to + (x->start - from);

@@ -360,7 +360,7 @@ static int kept_data(void *ctx, const struct plog_data *data, void *out, size_t 
     return kept.differs ? error_set(err, E_CORRUPT, "it differs") : code;
 }
 
-/* Few extents are asked for as they are; of many, whole blocks are kept by the file. */
+/* Extents are asked for as they are: the file keeps no blocks. */
 static void test_a_store_that_keeps_data(void **state)
 {
     struct fixture *x = *state;
@@ -381,11 +381,9 @@ static void test_a_store_that_keeps_data(void **state)
     assert_true(got == 9 && kept.calls == 3 && kept.largest == 1);
     assert_true(bytes[0] == want[2] && bytes[1] == 0 && bytes[4] == want[6]);
     assert_int_equal(plog_file_read(f, bytes, FILE_MAX, 0, &got, NULL), 0);
-    assert_true(got == FILE_MAX - 1 && kept.calls == 4 && kept.largest == FILE_MAX / 4);
+    assert_true(got == FILE_MAX - 1 && kept.calls == 3 + FILE_MAX / 4 && kept.largest == 1);
     for (size_t i = 2; i < got; i += 4)
         assert_int_equal(bytes[i], want[i]);
-    assert_int_equal(plog_file_read(f, bytes, FILE_MAX, 0, &got, NULL), 0);
-    assert_int_equal(kept.calls, 4);
     kept.differs = true;
     assert_int_equal(plog_file_read(f, bytes, 1, 2, &got, &err), E_CORRUPT);
     assert_non_null(strstr(err.message, "/s/"));

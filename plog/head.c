@@ -77,7 +77,7 @@ int plog_head_parse(const char *text, size_t len, struct plog_head *h, struct er
         code = read_numbers(doc, h, err);
     if (code == 0)
         code = read_texts(doc, h, err);
-    return code == 0 ? 0 : error_recode(err, E_INVALID, "the object is no plog");
+    return code == 0 ? 0 : error_recode(err, E_INVALID, "the object is no plog, or flat already");
 }
 
 void plog_head_print(const struct plog_head *h, struct buf *out)

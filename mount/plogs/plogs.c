@@ -98,6 +98,7 @@ int plogs_close(struct plogs *p)
     }
     plog_nodes_done(&p->nodes);
     dfc_plog_pool_close(p->pool);
+    dfc_client_cancel(p->client); /* all is stored: what is read ahead is not waited for */
     segments_close(p->segments);
     pthread_mutex_destroy(&p->files_lock);
     tree_close(&p->tree);

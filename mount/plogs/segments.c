@@ -20,7 +20,7 @@ enum {
     SLOTS = 4096,
     PART = 1 << 20,   /* bytes of a segment that have a sum */
     SHARE_OF = 5,     /* four fifths of the buffer are for what is read ahead */
-    RECENT = 64,      /* objects that are asked whether they are read ahead */
+    RECENT = 1024,    /* with so many objects at once, nothing is read ahead */
     RECENT_MS = 5000, /* that were read no longer ago */
 };
 
@@ -150,17 +150,23 @@ static bool is_ahead(const struct known *k)
     return false;
 }
 
-/* What is read ahead of several objects must be used before it leaves the buffer: they share it. */
+/* What is read ahead of several objects must be used before it leaves the buffer: they share it.  Of
+ * a share, the part that is read now and the one that the window ends in are fetched whole. */
 static uint64_t window_of(const struct segments *s, uint64_t now_ms)
 {
-    uint64_t streams = 0;
-    const struct known *k = s->newest;
-    for (unsigned i = 0; i < RECENT && k != NULL && now_ms - k->used_ms < RECENT_MS; i++) {
+    uint64_t objects = 0, streams = 0;
+    for (const struct known *k = s->newest; k != NULL && now_ms - k->used_ms < RECENT_MS;
+         k = k->older) {
+        if (objects++ == RECENT)
+            return 0;
         streams += is_ahead(k);
-        k = k->older;
     }
-    const uint64_t share = s->ahead_bytes / (streams > 0 ? streams : 1);
-    return share < s->readahead_bytes ? share : s->readahead_bytes;
+    /* Of those that are not read ahead, each keeps the part that it is at. */
+    const uint64_t parts = (objects - streams) * PART;
+    const uint64_t room = s->ahead_bytes > parts ? s->ahead_bytes - parts : 0;
+    const uint64_t share = room / (streams + 1); /* this object may begin */
+    const uint64_t window = share < 3 * PART ? 0 : share - 2 * PART;
+    return window < s->readahead_bytes ? window : s->readahead_bytes;
 }
 
 /* Of an entity with sums whole parts are fetched: they are compared whole. */
@@ -179,8 +185,8 @@ static int read_wanted(struct segments *s, const struct wanted *w, void *to, str
 {
     const uint64_t size = span.to - span.from;
     assert(span.from <= w->size && size <= w->size - span.from);
-    const uint64_t now_ms = clock_ms();
     pthread_mutex_lock(&s->lock);
+    const uint64_t now_ms = clock_ms(); /* with the lock: no object is used later than now */
     struct known *k = find(s, w, span);
     k->used_ms = now_ms;
     const struct span ahead =

@@ -170,6 +170,22 @@ static void test_reads_at_random_are_not(void **state)
     assert_int_equal(w->fake.given, 4 * MIB);
 }
 
+/* A little of each segment in turn, as of a strided file of many writers: what is read ahead must
+ * not drive out what is read next. */
+static void test_many_segments_in_turn(void **state)
+{
+    enum { SEGMENTS = 40, PIECE = 128 << 10 };
+    struct world *w = *state;
+    char name[16];
+    for (uint64_t at = 0; at < SIZE; at += PIECE) {
+        for (int i = 0; i < SEGMENTS; i++) {
+            snprintf(name, sizeof name, "s/%d", i);
+            must_read(w, name, at, SIZE - at < PIECE ? (size_t)(SIZE - at) : PIECE);
+        }
+    }
+    assert_int_equal(w->fake.given, (uint64_t)SEGMENTS * SIZE);
+}
+
 static void test_the_table_is_bounded(void **state)
 {
     struct world *w = *state;
@@ -308,6 +324,7 @@ int main(void)
         TEST(test_one_request_serves_all_readers_of_a_part),
         TEST(test_reads_in_order_are_read_ahead),
         TEST(test_reads_at_random_are_not),
+        TEST(test_many_segments_in_turn),
         TEST(test_the_table_is_bounded),
         TEST(test_errors_are_told_and_not_kept),
         TEST(test_damage),

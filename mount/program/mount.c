@@ -81,7 +81,7 @@ static int supervise_fuse(struct mounted *m)
         .writable = o->writable || ((m->bucket == NULL || m->plogs) && !o->read_only),
         .attr_ttl_ms = o->attr_ttl_ms,
         .entry_ttl_ms = o->entry_ttl_ms,
-        .threads = SERVE_THREADS,
+        .threads = m->plogs ? SERVE_PLOG_THREADS : SERVE_THREADS,
     };
     const struct supervised what = {
         .serve = serve_one,

@@ -6,6 +6,8 @@
 #include <sys/types.h>
 
 #define SERVE_THREADS 64 /* calls of programs at once: most of them wait */
+/* Of a mount of plogs: each rank that writes a file may wait for the store in one. */
+#define SERVE_PLOG_THREADS 512
 
 struct dfc_client;
 struct disk;

@@ -89,8 +89,8 @@ static int await(int process, const char *path, uint64_t until_ms)
     }
     return program_fail(PROGRAM_FAILED,
                         "'%s' is unmounted, but its process has not ended: another mount namespace "
-                        "may have it, too",
-                        path);
+                        "may have it, too ('grep -l %s /proc/[0-9]*/mountinfo' shows whose)",
+                        path, path);
 }
 
 /* A disk of --mode tcmu, which may be unmounted already.  Its supervisor removes the device; if it
