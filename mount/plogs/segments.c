@@ -150,8 +150,8 @@ static bool is_ahead(const struct known *k)
     return false;
 }
 
-/* What is read ahead of several objects must be used before it leaves the buffer: they share it.  Of
- * a share, the part that is read now and the one that the window ends in are fetched whole. */
+/* What is read ahead of several objects must be used before it leaves the buffer: they share it.
+ * Of a share, the part that is read now and the one that the window ends in are fetched whole. */
 static uint64_t window_of(const struct segments *s, uint64_t now_ms)
 {
     uint64_t objects = 0, streams = 0;
