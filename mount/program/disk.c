@@ -212,13 +212,6 @@ static int serve_one(void *context)
     return serve(m);
 }
 
-static void leave(void *context)
-{
-    const struct mounted *m = context;
-    if (m->ready >= 0)
-        serve_leave_caller(m);
-}
-
 static bool can_go_on(void *context)
 {
     const struct mounted *m = context;
@@ -243,7 +236,7 @@ int disk_supervise(struct mounted *m)
     struct error err = ERROR_INIT;
     const struct supervised what = {
         .serve = serve_one,
-        .started = leave,
+        .started = serve_started,
         .can_go_on = can_go_on,
         .context = m,
         .restarts = m->options->restarts,

@@ -41,14 +41,6 @@ static int serve_one(void *context)
     return serve(m);
 }
 
-/* The first process has the caller's descriptors until it is ready, and this one has none. */
-static void leave(void *context)
-{
-    const struct mounted *m = context;
-    if (m->ready >= 0)
-        serve_leave_caller(m);
-}
-
 static bool can_go_on(void *context)
 {
     const struct mounted *m = context;
@@ -85,7 +77,7 @@ static int supervise_fuse(struct mounted *m)
     };
     const struct supervised what = {
         .serve = serve_one,
-        .started = leave,
+        .started = serve_started,
         .can_go_on = can_go_on,
         .context = m,
         .restarts = o->restarts,

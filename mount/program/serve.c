@@ -19,7 +19,9 @@
 #include "mount/program/program.h"
 #include "mount/vfs/vfs.h"
 
-int serve_leave_caller(const struct mounted *m)
+/* Standard input, output and errors are the caller's: a pipe there ends when the caller returns.
+ * So is the directory.  Errors go to the log from then on. */
+static int leave_caller(const struct mounted *m)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
@@ -29,12 +31,19 @@ int serve_leave_caller(const struct mounted *m)
     return PROGRAM_OK;
 }
 
+void serve_started(void *context)
+{
+    const struct mounted *m = context;
+    if (m->ready >= 0)
+        leave_caller(m);
+}
+
 void serve_ready(void *context)
 {
     struct mounted *m = context;
     if (m->ready >= 0) {
         const char code = PROGRAM_OK;
-        if (serve_leave_caller(m) != PROGRAM_OK || write(m->ready, &code, 1) != 1)
+        if (leave_caller(m) != PROGRAM_OK || write(m->ready, &code, 1) != 1)
             raise(SIGTERM); /* the caller was killed */
         close(m->ready);
     }

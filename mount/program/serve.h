@@ -35,9 +35,9 @@ struct mounted {
 
 /* Until it is unmounted: an exit code, see program.h. */
 int serve(struct mounted *m);
-/* Standard input, output and errors are the caller's: a pipe there ends when the caller returns.
- * So is the directory.  Errors go to the log from then on. */
-int serve_leave_caller(const struct mounted *m);
+/* For struct supervised: the first process has the caller's descriptors until it is ready, and the
+ * supervisor has none. */
+void serve_started(void *mounted);
 /* For session_serve(): the caller is told.  context: the struct mounted. */
 void serve_ready(void *context);
 /* volume.c: the same of a volume; an exit code. */
