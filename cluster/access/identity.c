@@ -138,45 +138,38 @@ static void access_index(struct access *a)
         offsetof(struct key_owner, access)); /* access_check() finds what is twice */
 }
 
-/* All of `old`, but for the users of `put` and those of the name `drop` (NULL: none). */
-static void copy_users(const struct access *old, const struct user *put, size_t count,
-                       const char *drop, struct access *next)
+static void append_user(void *to, const void *item)
 {
-    struct arena *a = document_arena(next->memory);
-    size_t i = 0;
-    size_t k = 0;
-    while (i < old->user_count || k < count) {
-        int order = -1;
-        if (k < count)
-            order = i < old->user_count ? strcmp(old->users[i].name, put[k].name) : 1;
-        if (order >= 0)
-            user_copy(&put[k++], a, &next->users[next->user_count++]);
-        else if (drop == NULL || strcmp(old->users[i].name, drop) != 0)
-            user_copy(&old->users[i], a, &next->users[next->user_count++]);
-        i += order <= 0;
-    }
+    struct access *a = to;
+    user_copy(item, document_arena(a->memory), &a->users[a->user_count++]);
 }
 
-/* Roles [from, to) of `old` give way to `put` (NULL: to nothing). */
-static void copy_roles(const struct access *old, size_t from, size_t to, const struct role *put,
-                       struct access *next)
+static void append_role(void *to, const void *item)
 {
-    struct arena *a = document_arena(next->memory);
-    for (size_t i = 0; i < from; i++)
-        role_copy(&old->roles[i], a, &next->roles[next->role_count++]);
-    if (put != NULL)
-        role_copy(put, a, &next->roles[next->role_count++]);
-    for (size_t i = to; i < old->role_count; i++)
-        role_copy(&old->roles[i], a, &next->roles[next->role_count++]);
+    struct access *a = to;
+    role_copy(item, document_arena(a->memory), &a->roles[a->role_count++]);
 }
+
+const char *access_changed(const struct access *old, const struct document_change *users,
+                           const struct document_change *roles, struct access *next)
+{
+    access_begin(next, old->version + 1, old->user_count + users->put_count,
+                 old->role_count + roles->put_count);
+    const char *no_user = document_merge(old->users, old->user_count, sizeof old->users[0],
+                                         offsetof(struct user, name), users, append_user, next);
+    const char *no_role = document_merge(old->roles, old->role_count, sizeof old->roles[0],
+                                         offsetof(struct role, name), roles, append_role, next);
+    access_index(next);
+    return no_user != NULL ? no_user : no_role;
+}
+
+static const struct document_change nothing;
 
 void access_with_users(const struct access *old, const struct user *users, size_t count,
                        struct access *next)
 {
-    access_begin(next, old->version + 1, old->user_count + count, old->role_count);
-    copy_users(old, users, count, NULL, next);
-    copy_roles(old, old->role_count, old->role_count, NULL, next);
-    access_index(next);
+    const struct document_change c = {.put = users, .put_count = count};
+    (void)access_changed(old, &c, &nothing, next);
 }
 
 void access_with_user(const struct access *old, const struct user *u, struct access *next)
@@ -186,31 +179,20 @@ void access_with_user(const struct access *old, const struct user *u, struct acc
 
 void access_without_user(const struct access *old, const char *name, struct access *next)
 {
-    access_begin(next, old->version + 1, old->user_count, old->role_count);
-    copy_users(old, NULL, 0, name, next);
-    copy_roles(old, old->role_count, old->role_count, NULL, next);
-    access_index(next);
-}
-
-static void change_role(const struct access *old, const char *name, const struct role *put,
-                        struct access *next)
-{
-    bool found;
-    size_t at = find_role(old, name, &found);
-    access_begin(next, old->version + 1, old->user_count, old->role_count + 1);
-    copy_users(old, NULL, 0, NULL, next);
-    copy_roles(old, at, found ? at + 1 : at, put, next);
-    access_index(next);
+    const struct document_change c = {.drop = &name, .drop_count = 1};
+    (void)access_changed(old, &c, &nothing, next);
 }
 
 void access_with_role(const struct access *old, const struct role *r, struct access *next)
 {
-    change_role(old, r->name, r, next);
+    const struct document_change c = {.put = r, .put_count = 1};
+    (void)access_changed(old, &nothing, &c, next);
 }
 
 void access_without_role(const struct access *old, const char *name, struct access *next)
 {
-    change_role(old, name, NULL, next);
+    const struct document_change c = {.drop = &name, .drop_count = 1};
+    (void)access_changed(old, &nothing, &c, next);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */

@@ -27,9 +27,8 @@
 #include <stdint.h>
 
 #include "cluster/access/user.h"
+#include "cluster/base/document.h"
 #include "common/error.h"
-
-struct document; /* cluster/document.h */
 
 enum {
     USERS_MAX = 10000,
@@ -70,6 +69,10 @@ bool access_is_admin(const struct access *a, const struct user *u);
 
 /* For commands: a new document, with version + 1, that differs in some users or one role; the
  * caller owns it.  x_with() replaces the item of its name. */
+/* access_changed() does it for many items; it returns a dropped name that `old` does not have, or
+ * NULL. */
+const char *access_changed(const struct access *old, const struct document_change *users,
+                           const struct document_change *roles, struct access *next);
 void access_with_user(const struct access *old, const struct user *u, struct access *next);
 /* `users` are sorted by name, and no name is there twice. */
 void access_with_users(const struct access *old, const struct user *users, size_t count,

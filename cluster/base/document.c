@@ -73,6 +73,42 @@ size_t document_find(const void *items, size_t count, size_t item_size, size_t n
     return low;
 }
 
+/* <0: the item at `a` comes first; >0: that at `b`.  One of them is NULL where its array has
+ * ended. */
+static int merge_order(const char *a, const char *b)
+{
+    if (a == NULL)
+        return 1;
+    return b == NULL ? -1 : strcmp(a, b);
+}
+
+const char *document_merge(const void *items, size_t count, size_t item_size, size_t name_offset,
+                           const struct document_change *c,
+                           void (*append)(void *to, const void *item), void *to)
+{
+    const char *missing = NULL;
+    size_t drop = 0;
+    size_t put = 0;
+    for (size_t i = 0; i < count || put < c->put_count;) {
+        const char *old = (const char *)items + i * item_size;
+        const char *new = (const char *)c->put + put *item_size;
+        const char *old_name = i < count ? name_of(old, name_offset) : NULL;
+        int order = merge_order(old_name, put < c->put_count ? name_of(new, name_offset) : NULL);
+        while (old_name != NULL && drop < c->drop_count && strcmp(c->drop[drop], old_name) < 0)
+            missing = c->drop[drop++];
+        bool leaves =
+            old_name != NULL && drop < c->drop_count && strcmp(c->drop[drop], old_name) == 0;
+        if (order >= 0)
+            append(to, new);
+        else if (!leaves)
+            append(to, old);
+        put += order >= 0;
+        drop += leaves && order <= 0;
+        i += order <= 0;
+    }
+    return drop < c->drop_count ? c->drop[drop] : missing;
+}
+
 static int compare_names(const void *a, const void *b, void *offset)
 {
     return strcmp(name_of(a, *(const size_t *)offset), name_of(b, *(const size_t *)offset));

@@ -23,5 +23,17 @@ struct arena *document_arena(struct document *d);
  * item that is not less.  *found says whether it is that name. */
 size_t document_find(const void *items, size_t count, size_t item_size, size_t name_offset,
                      const char *name, bool *found);
+/* What leads from one such array to the next.  Both lists are sorted, and have no name twice. */
+struct document_change {
+    const void *put; /* items that replace those of their names, or join them */
+    size_t put_count;
+    const char *const *drop; /* names that leave, but for a `put` of the same name */
+    size_t drop_count;
+};
+/* append(to, item) for each item of the next array, in order: O(count of both).  Returns a name of
+ * `drop` that the array does not have, or NULL. */
+const char *document_merge(const void *items, size_t count, size_t item_size, size_t name_offset,
+                           const struct document_change *c,
+                           void (*append)(void *to, const void *item), void *to);
 /* Sorts such an array; returns the first name that stands in it twice, or NULL. */
 const char *document_sort(void *items, size_t count, size_t item_size, size_t name_offset);

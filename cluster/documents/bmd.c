@@ -68,57 +68,40 @@ static void own_texts(struct bucket *b, struct arena *a)
     b->texts = bucket_texts_copy(&b->texts, a);
 }
 
-static void bmd_append(struct bmd *b, const struct bucket *bucket)
+static void bmd_append(void *to, const void *item)
 {
+    struct bmd *b = to;
     struct bucket *copy = &b->buckets[b->count++];
-    *copy = *bucket;
+    *copy = *(const struct bucket *)item;
     own_texts(copy, document_arena(b->memory));
 }
 
-static void bmd_splice(const struct bmd *old, size_t from, size_t to, const struct bucket *b,
-                       struct bmd *next)
+const char *bmd_changed(const struct bmd *old, const struct document_change *c, struct bmd *next)
 {
-    bmd_begin(next, old->version + 1, old->count + 1);
-    for (size_t i = 0; i < from; i++)
-        bmd_append(next, &old->buckets[i]);
-    if (b != NULL)
-        bmd_append(next, b);
-    for (size_t i = to; i < old->count; i++)
-        bmd_append(next, &old->buckets[i]);
+    bmd_begin(next, old->version + 1, old->count + c->put_count);
+    return document_merge(old->buckets, old->count, sizeof old->buckets[0],
+                          offsetof(struct bucket, name), c, bmd_append, next);
 }
 
 void bmd_with(const struct bmd *old, const struct bucket *b, struct bmd *next)
 {
-    bool found;
-    size_t at = bmd_find(old, b->name, &found);
-    bmd_splice(old, at, found ? at + 1 : at, b, next);
+    const struct document_change c = {.put = b, .put_count = 1};
+    (void)bmd_changed(old, &c, next);
 }
 
 void bmd_without(const struct bmd *old, const char *name, struct bmd *next)
 {
-    bool found;
-    size_t at = bmd_find(old, name, &found);
-    bmd_splice(old, at, found ? at + 1 : at, NULL, next);
+    const struct document_change c = {.drop = &name, .drop_count = 1};
+    (void)bmd_changed(old, &c, next);
 }
 
 void bmd_renamed(const struct bmd *old, const char *name, const char *new_name, struct bmd *next)
 {
     struct bucket renamed = *bmd_bucket(old, name);
-    bool placed = false;
+    const struct document_change c = {
+        .put = &renamed, .put_count = 1, .drop = &name, .drop_count = 1};
     renamed.name = new_name;
-    bmd_begin(next, old->version + 1, old->count);
-    for (size_t i = 0; i < old->count; i++) {
-        const struct bucket *b = &old->buckets[i];
-        if (strcmp(b->name, name) == 0)
-            continue;
-        if (!placed && strcmp(b->name, new_name) > 0) {
-            bmd_append(next, &renamed);
-            placed = true;
-        }
-        bmd_append(next, b);
-    }
-    if (!placed)
-        bmd_append(next, &renamed);
+    (void)bmd_changed(old, &c, next);
 }
 
 json_t *bucket_to_json(const struct bucket *b)

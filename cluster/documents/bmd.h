@@ -6,12 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cluster/base/document.h"
 #include "cluster/documents/bucket_texts.h"
 #include "cluster/props/bucket_props.h"
 #include "common/arena.h"
 #include "common/error.h"
-
-struct document; /* cluster/documents/document.h */
 
 struct bucket {
     uint64_t id;      /* never used twice in the life of the cluster */
@@ -58,6 +57,8 @@ bool bmd_has_copies(const struct bmd *b);
 /* For commands: a new document that differs from `old` in one item.  x_with() puts an item in
  * (replacing the one of its name), x_without() leaves one out; both set `next` to a document with
  * version + 1, which the caller owns. */
+/* x_changed() does it for many items; it returns a dropped name that `old` lacks, or NULL. */
+const char *bmd_changed(const struct bmd *old, const struct document_change *c, struct bmd *next);
 void bmd_with(const struct bmd *old, const struct bucket *b, struct bmd *next);
 void bmd_without(const struct bmd *old, const char *name, struct bmd *next);
 /* The bucket `name` with another name, and all else as it was. */

@@ -25,38 +25,37 @@ static void config_begin(struct cluster_config *c, uint64_t version, size_t capa
     c->values = arena_alloc(document_arena(c->memory), capacity * sizeof c->values[0]);
 }
 
-static void config_append(struct cluster_config *c, const char *name, const char *text)
+static void config_append(void *to, const void *item)
 {
+    struct cluster_config *c = to;
+    const struct config_value *v = item;
     struct arena *a = document_arena(c->memory);
     c->values[c->count++] = (struct config_value){
-        .name = arena_strdup(a, name),
-        .text = arena_strdup(a, text),
+        .name = arena_strdup(a, v->name),
+        .text = arena_strdup(a, v->text),
     };
 }
 
-static void config_splice(const struct cluster_config *old, const char *name, const char *text,
-                          struct cluster_config *next)
+const char *config_changed(const struct cluster_config *old, const struct document_change *c,
+                           struct cluster_config *next)
 {
-    bool found;
-    size_t at = config_find(old, name, &found);
-    config_begin(next, old->version + 1, old->count + 1);
-    for (size_t i = 0; i < at; i++)
-        config_append(next, old->values[i].name, old->values[i].text);
-    if (text != NULL)
-        config_append(next, name, text);
-    for (size_t i = found ? at + 1 : at; i < old->count; i++)
-        config_append(next, old->values[i].name, old->values[i].text);
+    config_begin(next, old->version + 1, old->count + c->put_count);
+    return document_merge(old->values, old->count, sizeof old->values[0],
+                          offsetof(struct config_value, name), c, config_append, next);
 }
 
 void config_with(const struct cluster_config *old, const char *name, const char *text,
                  struct cluster_config *next)
 {
-    config_splice(old, name, text, next);
+    const struct config_value value = {name, text};
+    const struct document_change c = {.put = &value, .put_count = 1};
+    (void)config_changed(old, &c, next);
 }
 
 void config_without(const struct cluster_config *old, const char *name, struct cluster_config *next)
 {
-    config_splice(old, name, NULL, next);
+    const struct document_change c = {.drop = &name, .drop_count = 1};
+    (void)config_changed(old, &c, next);
 }
 
 json_t *config_to_json(const struct cluster_config *c)
@@ -75,7 +74,8 @@ static int config_values_from_json(json_t *values, struct cluster_config *out, s
     {
         if (!json_is_string(value))
             return error_set(err, E_JSON, "field 'config.values.%.64s' must be a string", name);
-        config_append(out, name, json_string_value(value));
+        const struct config_value item = {name, json_string_value(value)};
+        config_append(out, &item);
     }
     (void)document_sort(out->values, out->count, sizeof out->values[0],
                         offsetof(struct config_value, name)); /* an object has no name twice */

@@ -8,6 +8,7 @@
 #include "cluster/base/document.h"
 #include "cluster/testing/random_command.h"
 #include "common/jsonx.h"
+#include "common/mem.h"
 
 static void assert_same_state(const struct cluster_state *a, const struct cluster_state *b,
                               uint64_t seed)
@@ -131,6 +132,8 @@ static void malformed_deltas_are_refused(void **unused)
                "'bmd.drop[0]'");
     assert_bad(HEAD ", \"bmd\": {\"version\": 1, \"put\": [{\"id\": 99, \"name\": \"x\"}]}}",
                E_INVALID, "id 99");
+    assert_bad(HEAD ", \"bmd\": {\"version\": 1, \"put\": {\"id\": 1}}}", E_JSON, "'bmd.put'");
+    assert_bad(HEAD ", \"config\": {\"version\": 1, \"put\": []}}", E_JSON, "'config.put'");
     assert_bad(HEAD ", \"config\": {\"version\": 1, \"put\": {\"a\": 1}}}", E_JSON,
                "'config.put.a'");
     assert_bad(HEAD ", \"users\": {\"version\": 1, \"put\": [{}]}}", E_JSON, "'users.put[0].id'");
@@ -141,12 +144,35 @@ static void malformed_deltas_are_refused(void **unused)
                "jobs.put[0]");
 }
 
+/* What was not made for this state is not applied in part. */
+static void a_delta_of_another_state_is_refused(void **unused)
+{
+    (void)unused;
+    static const char *const fields[] = {"smap", "bmd", "jobs", "users", "roles", "config"};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const char *none = strcmp(fields[i], "config") == 0 ? "{}" : "[]";
+        _cleanup_free_ char *drop =
+            xprintf(HEAD ", \"%s\": {\"version\": 9, \"put\": %s, \"drop\": [\"no-such\"]}}",
+                    fields[i], none);
+        assert_bad(drop, E_INVALID, "not there");
+        _cleanup_free_ char *count = xprintf(
+            HEAD ", \"%s\": {\"version\": 9, \"count\": 999, \"put\": %s}}", fields[i], none);
+        assert_bad(count, E_INVALID, "not to 999");
+    }
+    assert_bad(HEAD ", \"config\": {\"version\": 9, \"put\": {}, \"drop\": [\"a\", \"a\"]}}",
+               E_INVALID, "not there");
+    assert_bad(HEAD ", \"roles\": {\"version\": 9, \"put\": [{\"name\": \"r\"}, "
+                    "{\"name\": \"r\"}]}}",
+               E_INVALID, "twice");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_delta_leads_from_one_state_to_the_next),
         cmocka_unit_test(a_job_that_returns_comes_last),
         cmocka_unit_test(malformed_deltas_are_refused),
+        cmocka_unit_test(a_delta_of_another_state_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

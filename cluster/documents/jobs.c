@@ -54,24 +54,94 @@ static void jobs_append(struct jobs *j, struct job_refs *refs, struct job *job)
     refs->count = j->count;
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The place of a sorted id, or `count`. */
+static size_t id_find(const char *const *ids, size_t count, const char *id)
+{
+    const char *const *at = count > 0 ? bsearch(&id, ids, count, sizeof ids[0], compare_ids) : NULL;
+    return at != NULL ? (size_t)(at - ids) : count;
+}
+
+/* The jobs of `put`, sorted by id, and whether they have found their places. */
+struct placing {
+    size_t count;
+    const struct job **jobs;
+    const char **ids;
+    bool *placed;
+};
+
+static int compare_jobs(const void *a, const void *b)
+{
+    return strcmp((*(const struct job *const *)a)->id, (*(const struct job *const *)b)->id);
+}
+
+static struct placing placing_new(struct arena *a, const struct job *const *put, size_t count)
+{
+    struct placing p = {.count = count,
+                        .jobs = arena_alloc(a, count * sizeof p.jobs[0]),
+                        .ids = arena_alloc(a, count * sizeof p.ids[0]),
+                        .placed = arena_alloc(a, count * sizeof p.placed[0])};
+    for (size_t i = 0; i < count; i++)
+        p.jobs[i] = put[i];
+    if (count > 0)
+        qsort(p.jobs, count, sizeof p.jobs[0], compare_jobs);
+    for (size_t i = 0; i < count; i++) {
+        p.ids[i] = p.jobs[i]->id;
+        p.placed[i] = false;
+    }
+    return p;
+}
+
+/* The known jobs that stay, those of `put` in their places.  Returns how many left. */
+static size_t jobs_keep(const struct jobs *old, struct placing *p, const char *const *drop,
+                        size_t drop_count, struct jobs *next, struct job_refs *refs)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < old->count; i++) {
+        const struct job *job = old->jobs[i];
+        if (id_find(drop, drop_count, job->id) < drop_count) {
+            left++;
+            continue;
+        }
+        size_t at = id_find(p->ids, p->count, job->id);
+        if (at < p->count) {
+            p->placed[at] = true;
+            job = p->jobs[at];
+        }
+        jobs_append(next, refs, job_ref(job));
+    }
+    return left;
+}
+
+bool jobs_changed(const struct jobs *old, const struct jobs_change *c, struct jobs *next)
+{
+    struct job_refs *refs = jobs_begin(next, old->version + 1, old->count + c->put_count);
+    struct arena *scratch = arena_new(512);
+    struct placing p = placing_new(scratch, c->put, c->put_count);
+    size_t left = jobs_keep(old, &p, c->drop, c->drop_count, next, refs);
+    for (size_t i = 0; i < c->put_count; i++) {
+        size_t at = id_find(p.ids, p.count, c->put[i]->id);
+        if (!p.placed[at])
+            jobs_append(next, refs, job_ref(c->put[i]));
+    }
+    arena_free(scratch);
+    return left == c->drop_count;
+}
+
 void jobs_with(const struct jobs *old, const struct job *job, struct jobs *next)
 {
-    size_t at = jobs_index(old, job->id);
-    struct job_refs *refs = jobs_begin(next, old->version + 1, old->count + 1);
-    for (size_t i = 0; i < old->count; i++)
-        jobs_append(next, refs, job_ref(i == at ? job : old->jobs[i]));
-    if (at == old->count)
-        jobs_append(next, refs, job_ref(job));
+    const struct jobs_change c = {.put = &job, .put_count = 1};
+    (void)jobs_changed(old, &c, next);
 }
 
 void jobs_without(const struct jobs *old, const char *id, struct jobs *next)
 {
-    size_t at = jobs_index(old, id);
-    struct job_refs *refs = jobs_begin(next, old->version + 1, old->count);
-    for (size_t i = 0; i < old->count; i++) {
-        if (i != at)
-            jobs_append(next, refs, job_ref(old->jobs[i]));
-    }
+    const struct jobs_change c = {.drop = &id, .drop_count = 1};
+    (void)jobs_changed(old, &c, next);
 }
 
 json_t *jobs_to_json(const struct jobs *j)
@@ -80,11 +150,6 @@ json_t *jobs_to_json(const struct jobs *j)
     for (size_t i = 0; i < j->count; i++)
         json_array_append_new(list, job_to_json(j->jobs[i]));
     return json_pack("{s:I, s:o}", "version", (json_int_t)j->version, "jobs", list);
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static int jobs_unique(const struct jobs *j, struct error *err)

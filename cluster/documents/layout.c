@@ -215,13 +215,18 @@ static int one_from_json(json_t *doc, const char *path, struct arena *a, struct 
     return r;
 }
 
+static int versions_from_json(json_t *doc, struct smap *out, struct error *err)
+{
+    int r = json_get_u64(doc, "smap", "placed", &out->placed, err);
+    return r == 0 ? json_get_u64(doc, "smap", "lagged", &out->lagged, err) : r;
+}
+
 int layout_from_json(json_t *doc, struct smap *out, struct error *err)
 {
     json_t *list = NULL;
     int r;
-    if ((r = json_get_u64(doc, "smap", "placed", &out->placed, err)) != 0 ||
-        (r = json_get_array(doc, "smap", "earlier", &list, err)) != 0 ||
-        (r = json_get_u64(doc, "smap", "lagged", &out->lagged, err)) != 0)
+    if ((r = versions_from_json(doc, out, err)) != 0 ||
+        (r = json_get_array(doc, "smap", "earlier", &list, err)) != 0)
         return r;
     layout_forget(out);
     if (json_array_size(list) == 0)
@@ -239,4 +244,33 @@ int layout_from_json(json_t *doc, struct smap *out, struct error *err)
         out->earlier[out->earlier_count++] = l;
     }
     return r;
+}
+
+/* --- its difference --------------------------------------------------------------------------- */
+
+static const char same[] = "same";
+
+static bool earlier_equal(const struct smap *a, const struct smap *b)
+{
+    bool equal = a->earlier_count == b->earlier_count;
+    for (size_t i = 0; i < a->earlier_count && equal; i++)
+        equal = a->earlier[i].number == b->earlier[i].number &&
+                layout_equal(&a->earlier[i], &b->earlier[i]);
+    return equal;
+}
+
+json_t *layout_delta(const struct smap *from, const struct smap *to)
+{
+    json_t *doc = layout_to_json(to);
+    if (to->earlier_count > 0 && earlier_equal(from, to))
+        json_object_set_new(doc, "earlier", json_string(same));
+    return doc;
+}
+
+int layout_patch(json_t *doc, struct smap *m, struct error *err)
+{
+    const char *word = json_string_value(json_object_get(doc, "earlier"));
+    bool is_same = word != NULL && strcmp(word, same) == 0;
+    m->placed = m->lagged = 0; /* 0 is left out */
+    return is_same ? versions_from_json(doc, m, err) : layout_from_json(doc, m, err);
 }

@@ -68,3 +68,7 @@ size_t layout_owners(const struct smap *m, size_t set, uint64_t bucket_id, const
 json_t *layout_to_json(const struct smap *m);
 /* Of an object with these fields, which may be absent. */
 int layout_from_json(json_t *doc, struct smap *out, struct error *err);
+/* What brings the layout of `from`, which `m` has, to that of `to`: the same fields, but "earlier":
+ * "same" for the same sets, which may have a thousand names. */
+json_t *layout_delta(const struct smap *from, const struct smap *to);
+int layout_patch(json_t *doc, struct smap *m, struct error *err);

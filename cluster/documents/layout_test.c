@@ -4,8 +4,10 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
+#include "cluster/base/document.h"
 #include "cluster/command/command.h"
 #include "cluster/documents/delta.h"
+#include "cluster/documents/smap_change.h"
 #include "common/buf.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
@@ -261,6 +263,29 @@ static void documents_that_are_none_are_refused(void **unused)
 
 #define layout_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
+/* A thousand names do not travel with each change of a node while objects move. */
+static void the_same_sets_are_not_sent_again(void **unused)
+{
+    (void)unused;
+    join("t4", 1024);
+    _cleanup_state_ const struct cluster_state *before = state_ref(s);
+    set("t4", NODE_UNREACHABLE);
+    assert_int_equal(s->smap.earlier_count, 1);
+    _cleanup_json_ json_t *delta = layout_delta(&before->smap, &s->smap);
+    assert_string_equal(json_string_value(json_object_get(delta, "earlier")), "same");
+    struct smap got;
+    smap_settled(&s->smap, &got);
+    layout_copy(&before->smap, &got);
+    assert_int_equal(layout_patch(delta, &got, NULL), 0);
+    _cleanup_json_ json_t *want = layout_to_json(&s->smap);
+    _cleanup_json_ json_t *have = layout_to_json(&got);
+    assert_true(json_equal(want, have));
+    document_unref(got.memory);
+    join("t5", 1024);
+    _cleanup_json_ json_t *other = layout_delta(&before->smap, &s->smap);
+    assert_true(json_is_array(json_object_get(other, "earlier")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +296,7 @@ int main(void)
         layout_test(who_is_gone_is_not_asked),
         layout_test(another_weight_moves_objects),
         layout_test(what_is_remembered_is_bounded),
+        layout_test(the_same_sets_are_not_sent_again),
         layout_test(documents_that_are_none_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

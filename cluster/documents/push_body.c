@@ -10,9 +10,9 @@ static json_t *body_of(const struct cluster_state *from, const struct cluster_st
 {
     if (from == NULL)
         return state_to_json(to);
-    return json_pack("{s:{s:s, s:I, s:I}, s:o}", "from", "cluster", from->cluster_id, "term",
-                     (json_int_t)from->term, "version", (json_int_t)from->version, "delta",
-                     state_delta(from, to));
+    return json_pack("{s:i, s:{s:s, s:I, s:I}, s:o}", "format", state_format(to), "from", "cluster",
+                     from->cluster_id, "term", (json_int_t)from->term, "version",
+                     (json_int_t)from->version, "delta", state_delta(from, to));
 }
 
 char *push_body_text(const struct cluster_state *from, const struct cluster_state *to)
@@ -45,9 +45,10 @@ static int read_difference(const struct cluster_state *now, json_t *doc, json_t 
     json_t *delta = NULL;
     bool does = false;
     int r;
-    if ((r = json_get_object(doc, "", "delta", &delta, err)) != 0 ||
+    if ((r = state_format_check(doc, err)) != 0 ||
+        (r = json_get_object(doc, "", "delta", &delta, err)) != 0 ||
         (r = json_present(delta, "", "delta", err)) != 0 ||
-        (r = begins_with(now, from, &does, err)) != 0 || !does)
+        (now != NULL && (r = begins_with(now, from, &does, err)) != 0) || !does)
         return r;
     return state_patch(now, delta, out, err);
 }

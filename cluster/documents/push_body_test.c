@@ -117,6 +117,38 @@ static void a_node_that_holds_another_state_changes_nothing(void **unused)
         state_unref(states[i]);
 }
 
+/* Also where the changed documents look as this release knows them. */
+static void a_difference_to_a_later_format_is_refused(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *now = state_new("c");
+    struct cluster_state *out;
+    struct error err = ERROR_INIT;
+    const char *text =
+        "{\"format\": 9, \"from\": {\"cluster\": \"c\", \"term\": 0, \"version\": 0}, "
+        "\"delta\": {\"term\": 1, \"version\": 1, \"next_bucket_id\": 1, "
+        "\"primary\": \"p1\"}}";
+    assert_int_equal(push_body_read(now, text, strlen(text), &out, &err), E_UNSUPPORTED);
+    assert_null(out);
+}
+
+static void a_node_that_takes_no_difference_changes_nothing(void **unused)
+{
+    (void)unused;
+    const struct cluster_state *states[STATES];
+    size_t count = history_of(7, states);
+    struct cluster_state *out;
+    _cleanup_free_ char *body = push_body_text(states[4], states[5]);
+    assert_int_equal(push_body_read(NULL, body, strlen(body), &out, NULL), 0);
+    assert_null(out);
+    _cleanup_free_ char *whole = push_body_text(NULL, states[5]);
+    assert_int_equal(push_body_read(NULL, whole, strlen(whole), &out, NULL), 0);
+    assert_int_equal(state_compare(out, states[5]), 0);
+    state_unref(out);
+    for (size_t i = 0; i < count; i++)
+        state_unref(states[i]);
+}
+
 static void assert_bad(const char *text, const char *words)
 {
     _cleanup_state_ const struct cluster_state *now = state_new("c");
@@ -135,9 +167,11 @@ static void malformed_bodies_are_refused(void **unused)
     assert_bad("[]", "object");
     assert_bad("{}", "'format'");
     assert_bad("{\"from\": 1}", "'from'");
-    assert_bad("{\"from\": {}}", "'delta'");
-    assert_bad("{\"from\": {}, \"delta\": {}}", "'from.cluster'");
-    assert_bad("{\"from\": {\"cluster\": \"c\", \"term\": 0, \"version\": 0}, \"delta\": {}}",
+    assert_bad("{\"from\": {}}", "'format'");
+    assert_bad("{\"format\": 1, \"from\": {}}", "'delta'");
+    assert_bad("{\"format\": 1, \"from\": {}, \"delta\": {}}", "'from.cluster'");
+    assert_bad("{\"format\": 1, \"from\": {\"cluster\": \"c\", \"term\": 0, \"version\": 0}, "
+               "\"delta\": {}}",
                "'term'");
 }
 
@@ -164,6 +198,8 @@ int main(void)
         cmocka_unit_test(any_difference_leads_to_the_whole),
         cmocka_unit_test(a_node_follows_a_history_of_differences),
         cmocka_unit_test(a_node_that_holds_another_state_changes_nothing),
+        cmocka_unit_test(a_difference_to_a_later_format_is_refused),
+        cmocka_unit_test(a_node_that_takes_no_difference_changes_nothing),
         cmocka_unit_test(malformed_bodies_are_refused),
         cmocka_unit_test(a_reply_without_deltas_is_of_an_earlier_release),
     };

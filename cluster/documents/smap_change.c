@@ -6,20 +6,16 @@
 #include "common/jsonx.h"
 #include "hrw/hrw.h"
 
-static size_t smap_find(const struct smap *m, const char *id, bool *found)
-{
-    return document_find(m->nodes, m->count, sizeof m->nodes[0], offsetof(struct node, id), id,
-                         found);
-}
-
 static void smap_begin(struct smap *m, uint64_t version, size_t capacity)
 {
     *m = (struct smap){.version = version, .memory = document_new()};
     m->nodes = arena_alloc(document_arena(m->memory), capacity * sizeof m->nodes[0]);
 }
 
-static void smap_append(struct smap *m, const struct node *n)
+static void smap_append(void *to, const void *item)
 {
+    struct smap *m = to;
+    const struct node *n = item;
     struct arena *a = document_arena(m->memory);
     m->nodes[m->count++] = (struct node){
         .id = arena_strdup(a, n->id),
@@ -39,37 +35,31 @@ static void smap_append(struct smap *m, const struct node *n)
     };
 }
 
-/* The old nodes but those at [from, to), with `n`, if there is one, in their place. */
-static void smap_splice(const struct smap *old, size_t from, size_t to, const struct node *n,
-                        struct smap *next)
+const char *smap_changed(const struct smap *old, const struct document_change *c, struct smap *next)
 {
-    smap_begin(next, old->version + 1, old->count + 1);
-    for (size_t i = 0; i < from; i++)
-        smap_append(next, &old->nodes[i]);
-    if (n != NULL)
-        smap_append(next, n);
-    for (size_t i = to; i < old->count; i++)
-        smap_append(next, &old->nodes[i]);
+    smap_begin(next, old->version + 1, old->count + c->put_count);
+    const char *missing = document_merge(old->nodes, old->count, sizeof old->nodes[0],
+                                         offsetof(struct node, id), c, smap_append, next);
     layout_copy(old, next);
+    return missing;
 }
 
 void smap_with(const struct smap *old, const struct node *n, struct smap *next)
 {
-    bool found;
-    size_t at = smap_find(old, n->id, &found);
-    smap_splice(old, at, found ? at + 1 : at, n, next);
+    const struct document_change c = {.put = n, .put_count = 1};
+    (void)smap_changed(old, &c, next);
 }
 
 void smap_without(const struct smap *old, const char *id, struct smap *next)
 {
-    bool found;
-    size_t at = smap_find(old, id, &found);
-    smap_splice(old, at, found ? at + 1 : at, NULL, next);
+    const struct document_change c = {.drop = &id, .drop_count = 1};
+    (void)smap_changed(old, &c, next);
 }
 
 void smap_settled(const struct smap *old, struct smap *next)
 {
-    smap_splice(old, old->count, old->count, NULL, next);
+    const struct document_change c = {0};
+    (void)smap_changed(old, &c, next);
     layout_forget(next);
 }
 

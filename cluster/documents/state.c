@@ -176,21 +176,26 @@ json_t *state_part_to_json(const struct cluster_state *s, const char *part)
     return NULL;
 }
 
+int state_format_check(json_t *doc, struct error *err)
+{
+    uint64_t format;
+    int r = json_need_u64(doc, "", "format", &format, err);
+    if (r == 0 && (format < FORMAT || format > FORMAT_ACCESS))
+        r = error_set(err, E_UNSUPPORTED,
+                      "field 'format' is %llu, and this release reads formats %d to %d",
+                      (unsigned long long)format, FORMAT, FORMAT_ACCESS);
+    return r;
+}
+
 static int state_head_from_json(json_t *doc, struct cluster_state *s, struct error *err)
 {
     const char *cluster;
     const char *primary = "";
-    uint64_t format;
     int r;
     if (!json_is_object(doc))
         return error_set(err, E_JSON, "the state document must be an object");
-    if ((r = json_need_u64(doc, "", "format", &format, err)) != 0)
-        return r;
-    if (format < FORMAT || format > FORMAT_ACCESS)
-        return error_set(err, E_UNSUPPORTED,
-                         "field 'format' is %llu, and this release reads formats %d to %d",
-                         (unsigned long long)format, FORMAT, FORMAT_ACCESS);
-    if ((r = json_need_str(doc, "", "cluster", &cluster, err)) != 0 ||
+    if ((r = state_format_check(doc, err)) != 0 ||
+        (r = json_need_str(doc, "", "cluster", &cluster, err)) != 0 ||
         (r = json_need_u64(doc, "", "term", &s->term, err)) != 0 ||
         (r = json_need_u64(doc, "", "version", &s->version, err)) != 0 ||
         (r = json_get_u64(doc, "", "term_version", &s->term_version, err)) != 0 ||

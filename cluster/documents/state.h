@@ -93,6 +93,8 @@ static inline void state_unrefp(const struct cluster_state **s)
 struct cluster_state *state_next(const struct cluster_state *s);
 
 int state_format(const struct cluster_state *s); /* "format" of its JSON */
+/* E_UNSUPPORTED for a "format" of a later release, E_JSON where there is none. */
+int state_format_check(json_t *doc, struct error *err);
 json_t *state_to_json(const struct cluster_state *s);
 int state_from_json(json_t *doc, struct cluster_state **out, struct error *err);
 /* One of "state", "smap", "bmd", "config", "jobs", "access", for anybody who may see documents: as

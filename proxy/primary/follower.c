@@ -4,6 +4,8 @@
  */
 #include "proxy/primary/follower.h"
 
+#include <pthread.h>
+
 #include "access/exposure_gate.h"
 #include "common/build.h"
 #include "common/clock.h"
@@ -23,8 +25,9 @@ struct follower {
     bool saved;   /* there is a file */
     bool unsaved; /* the file has an earlier state, and the timer runs */
     bool closed;
-    bool taken; /* a state has come in this run */
-    bool quiet; /* it stops: no keepalive follows its word */
+    pthread_mutex_t turn; /* p->state and the word on it are written, and read, together */
+    bool primary_s;       /* what is in force came from a primary in this run; in turn */
+    bool quiet;           /* it stops: no keepalive follows its word */
     bool asking;
     struct follower_plan plan;
     int failing; /* the code that was logged last, 0 while all is well */
@@ -145,7 +148,8 @@ void follower_state_changed(struct follower *f)
     }
 }
 
-int follower_take(struct follower *f, const struct cluster_state *s, struct error *err)
+static int take(struct follower *f, const struct cluster_state *s, bool from_primary,
+                struct error *err)
 {
     struct proxy *p = f->proxy;
     _cleanup_state_ const struct cluster_state *now = state_current(p->state);
@@ -153,25 +157,36 @@ int follower_take(struct follower *f, const struct cluster_state *s, struct erro
     int r = state_accept(now, s, &newer, err);
     if (r != 0 || !newer)
         return r;
-    f->taken = true;
+    pthread_mutex_lock(&f->turn);
     state_advance(p->state, s);
+    f->primary_s = from_primary;
+    pthread_mutex_unlock(&f->turn);
     proxy_state_changed(p);
     proxy_start_succeeded(p);
     return 0;
 }
 
-bool follower_has_taken(const struct follower *f)
+int follower_take_push(struct follower *f, const struct cluster_state *s, struct error *err)
 {
-    return f->taken;
+    return take(f, s, true, err);
 }
 
-static int take_document(struct follower *f, json_t *doc, struct error *err)
+const struct cluster_state *follower_state(struct follower *f, bool *takes_deltas)
+{
+    pthread_mutex_lock(&f->turn);
+    const struct cluster_state *s = state_current(f->proxy->state);
+    *takes_deltas = f->primary_s;
+    pthread_mutex_unlock(&f->turn);
+    return s;
+}
+
+static int take_document(struct follower *f, json_t *doc, bool from_primary, struct error *err)
 {
     struct cluster_state *s;
     int r = state_from_json(doc, &s, err);
     if (r != 0)
         return r;
-    r = follower_take(f, s, err);
+    r = take(f, s, from_primary, err);
     state_unref(s);
     return r;
 }
@@ -179,14 +194,15 @@ static int take_document(struct follower *f, json_t *doc, struct error *err)
 /* --- the calls ------------------------------------------------------------------------------- */
 
 /* The code of a call whose answer is a state, once that is taken. */
-static int take_reply(struct follower *f, json_t *reply, struct error *err)
+static int take_reply(struct follower *f, json_t *reply, bool from_primary, struct error *err)
 {
-    return reply != NULL ? take_document(f, reply, err) : err->code;
+    return reply != NULL ? take_document(f, reply, from_primary, err) : err->code;
 }
 
+/* By the node that is known as the primary, which may be it no more. */
 static void fetched(struct follower *f, json_t *reply, struct error *err)
 {
-    int code = take_reply(f, reply, err);
+    int code = take_reply(f, reply, false, err);
     if (code != 0)
         note_failure(f, "state not fetched", err);
     else
@@ -196,7 +212,7 @@ static void fetched(struct follower *f, json_t *reply, struct error *err)
 
 static void registered(struct follower *f, json_t *reply, struct error *err)
 {
-    int code = take_reply(f, reply, err);
+    int code = take_reply(f, reply, true, err);
     exposure_gate_hear(f->proxy->gate, code);
     if (code != 0) {
         note_failure(f, "not registered", err);
@@ -296,6 +312,7 @@ struct follower *follower_start(struct proxy *p)
 {
     struct follower *f = xcalloc(1, sizeof *f);
     f->proxy = p;
+    pthread_mutex_init(&f->turn, NULL);
     f->save_timer = loop_timer_new(p->loop, save, f);
     f->timer = loop_timer_new(p->loop, tick, f);
     follower_open(f);
@@ -329,5 +346,6 @@ void follower_stop(struct follower *f)
         save(f);
     loop_timer_free(f->timer);
     loop_timer_free(f->save_timer);
+    pthread_mutex_destroy(&f->turn);
     free(f);
 }

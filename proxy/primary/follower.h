@@ -20,9 +20,9 @@ void follower_open(struct follower *f);  /* … until now */
 void follower_stop(struct follower *f);  /* after the client has ended its calls */
 /* p->state has changed: it is on disk a second later, the first one at once. */
 void follower_state_changed(struct follower *f);
-/* Takes a state that has come, by a push or otherwise: put into p->state where it is newer, and
- * kept on disk a second later.  E_WRONG_CLUSTER, E_STALE_MAP.  In the control loop's thread. */
-int follower_take(struct follower *f, const struct cluster_state *s, struct error *err);
-/* Has a state come in this run? One that was read from the disk may lack what its earlier release
- * did not know.  In the control loop's thread. */
-bool follower_has_taken(const struct follower *f);
+/* Takes a state that a push has brought: put into p->state where it is newer, and kept on disk a
+ * second later.  E_WRONG_CLUSTER, E_STALE_MAP.  In the control loop's thread. */
+int follower_take_push(struct follower *f, const struct cluster_state *s, struct error *err);
+/* p->state, and whether a push may be the difference from it.  It may not where that came from the
+ * disk, or from another follower: it may lack what an earlier release did not know.  Any thread. */
+const struct cluster_state *follower_state(struct follower *f, bool *takes_deltas);

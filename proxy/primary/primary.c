@@ -32,12 +32,18 @@ static int begin_term(struct proxy *p, const struct primary_base *base, uint64_t
     return r;
 }
 
+struct start {
+    struct proxy *proxy;
+    const struct cluster_state *before; /* what the last term has left; NULL: it may differ */
+};
+
 static void start_parts(void *arg)
 {
-    struct proxy *p = arg;
+    const struct start *start = arg;
+    struct proxy *p = start->proxy;
     pthread_rwlock_wrlock(&p->role_lock);
     p->members = members_start(p);
-    p->publisher = publisher_start(p);
+    p->publisher = publisher_start(p, start->before);
     p->job_glue = job_glue_start(p);
     pthread_rwlock_unlock(&p->role_lock);
     atomic_store(&p->is_primary, true);
@@ -70,7 +76,8 @@ int primary_begin(struct proxy *p, const struct primary_base *base, uint64_t rev
         p->primary_client = NULL;
         return r;
     }
-    loop_call(p->loop, start_parts, p);
+    struct start start = {p, base->next_epoch ? NULL : base->state};
+    loop_call(p->loop, start_parts, &start);
     reseal_soon(p);
     return 0;
 }

@@ -116,8 +116,10 @@ static void measured(void *arg, struct push_text *text, const struct error *err)
 {
     struct publisher *pub = arg;
     pub->measuring = false;
-    if (err != NULL)
-        return; /* it is tried again, or the publisher closes */
+    if (err != NULL) {
+        pub->version = 0; /* it is tried again, or the publisher closes */
+        return;
+    }
     pub->bytes = push_text_len(text);
     push_text_drop(text);
 }
@@ -143,13 +145,13 @@ static void tick(void *arg)
     measure(pub, now_ms);
 }
 
-struct publisher *publisher_start(struct proxy *p)
+struct publisher *publisher_start(struct proxy *p, const struct cluster_state *before)
 {
     struct publisher *pub = xcalloc(1, sizeof *pub);
     const struct pusher_env env = {.ctx = pub, .state = env_state, .send = env_send};
     pub->proxy = p;
     pub->texts = push_texts_new(p->loop, p->push_pool);
-    pub->pusher = pusher_new(&env, p->id);
+    pub->pusher = pusher_new(&env, p->id, before);
     pub->timer = loop_timer_new(p->loop, tick, pub);
     loop_timer_start(pub->timer, TICK_MS, TICK_MS);
     return pub;

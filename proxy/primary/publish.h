@@ -9,7 +9,8 @@
 struct proxy;
 struct publisher;
 
-struct publisher *publisher_start(struct proxy *p);
+/* `before`: the state that the last primary has left to the nodes, or NULL. */
+struct publisher *publisher_start(struct proxy *p, const struct cluster_state *before);
 void publisher_close(struct publisher *pub); /* sends no more */
 void publisher_stop(struct publisher *pub);  /* after the client has ended its calls */
 void publisher_state_changed(struct publisher *pub);

@@ -18,10 +18,11 @@ struct peer {
     struct peer *next;
     char *id;
     char *boot;
-    struct version has;  /* what it said that it holds */
+    struct version has;  /* what it said that it holds … */
+    struct version base; /* … and what a difference may begin with; 0: it takes none */
     struct version sent; /* in the last message … */
     bool difference;     /* … which was one */
-    bool deltas;         /* this run reads differences */
+    bool other_run;      /* a new run has begun while the message was under way */
     bool active;         /* pusher_settle() waits for it … */
     bool is_proxy;       /* … or for these alone */
     bool asking;         /* it is under way */
@@ -45,16 +46,20 @@ struct pusher {
     char *self;
     bool closed;
     uint64_t now_ms;
-    struct peer *peers; /* in the order of the map; those that are gone anywhere */
+    const struct cluster_state *before; /* the state before this pusher's first one, until then */
+    struct peer *peers;                 /* in the order of the map; those that are gone anywhere */
     const struct cluster_state *recent[PUSH_HISTORY]; /* the newest first */
     struct settling *settling;
 };
 
-struct pusher *pusher_new(const struct pusher_env *env, const char *self)
+struct pusher *pusher_new(const struct pusher_env *env, const char *self,
+                          const struct cluster_state *before)
 {
     struct pusher *ps = xcalloc(1, sizeof *ps);
     ps->env = *env;
     ps->self = xstrdup(self);
+    if (before != NULL && before->version > 0)
+        ps->before = state_ref(before);
     return ps;
 }
 
@@ -91,6 +96,7 @@ void pusher_free(struct pusher *ps)
     }
     for (size_t i = 0; i < PUSH_HISTORY; i++)
         state_unref(ps->recent[i]);
+    state_unref(ps->before);
     free(ps->self);
     free(ps);
 }
@@ -116,6 +122,14 @@ static void remember(struct pusher *ps, const struct cluster_state *s)
     ps->recent[0] = state_ref(s);
 }
 
+size_t pusher_kept(const struct pusher *ps)
+{
+    size_t count = 0;
+    while (count < PUSH_HISTORY && ps->recent[count] != NULL)
+        count++;
+    return count;
+}
+
 static const struct cluster_state *recall(const struct pusher *ps, struct version v)
 {
     for (size_t i = 0; i < PUSH_HISTORY && ps->recent[i] != NULL; i++) {
@@ -125,12 +139,43 @@ static const struct cluster_state *recall(const struct pusher *ps, struct versio
     return NULL;
 }
 
+/* The older of the two, unless `v` is older than what is kept. */
+static struct version needs(struct version needed, struct version v, struct version last)
+{
+    return is_older(v, needed) && !is_older(v, last) ? v : needed;
+}
+
+/* A state is kept while a message to some node may begin with it: what the node has, or has been
+ * sent just now. */
+static void forget_old(struct pusher *ps)
+{
+    size_t count = pusher_kept(ps);
+    struct version last = version_of(ps->recent[count - 1]);
+    struct version needed = version_of(ps->recent[0]);
+    for (const struct peer *peer = ps->peers; peer != NULL; peer = peer->next) {
+        needed = needs(needed, peer->base, last);
+        if (peer->asking)
+            needed = needs(needed, peer->sent, last);
+    }
+    for (size_t i = count; is_older(version_of(ps->recent[i - 1]), needed); i--)
+        state_unref(steal(ps->recent[i - 1]));
+}
+
 /* --- who ------------------------------------------------------------------------------------- */
+
+/* A run that is older than this pusher most likely holds what the last primary has left. */
+static struct version guess(const struct pusher *ps, const struct node *n)
+{
+    const struct node *then = ps->before != NULL ? smap_node(&ps->before->smap, n->id) : NULL;
+    return then != NULL && strcmp(then->boot, n->boot) == 0 ? version_of(ps->before)
+                                                            : (struct version){0};
+}
 
 static struct peer *peer_new(struct pusher *ps, const struct node *n)
 {
     struct peer *peer = xcalloc(1, sizeof *peer);
-    *peer = (struct peer){.pusher = ps, .id = xstrdup(n->id), .boot = xstrdup(n->boot)};
+    *peer = (struct peer){
+        .pusher = ps, .id = xstrdup(n->id), .boot = xstrdup(n->boot), .base = guess(ps, n)};
     return peer;
 }
 
@@ -144,7 +189,8 @@ static void peer_renew(struct peer *peer, const struct node *n)
     free(peer->boot);
     peer->boot = xstrdup(n->boot);
     peer->has = (struct version){0};
-    peer->deltas = false;
+    peer->base = (struct version){0};
+    peer->other_run = peer->asking;
     peer->failures = 0;
     peer->failing = false;
     peer->retry_ms = 0;
@@ -201,19 +247,26 @@ static bool is_awaited(const struct peer *peer, enum settle_scope scope)
            (peer->is_proxy || scope == SETTLE_NODES);
 }
 
-static bool all_have(const struct pusher *ps, const struct settling *w)
+/* What each of these nodes has at least. */
+static struct version all_have(const struct pusher *ps, enum settle_scope scope)
 {
+    struct version least = {UINT64_MAX, UINT64_MAX};
     for (const struct peer *peer = ps->peers; peer != NULL; peer = peer->next) {
-        if (is_awaited(peer, w->scope) && is_older(peer->has, w->version))
-            return false;
+        if (is_awaited(peer, scope) && is_older(peer->has, least))
+            least = peer->has;
     }
-    return true;
+    return least;
 }
 
 static void settle_due(struct pusher *ps)
 {
+    if (ps->settling == NULL)
+        return;
+    const struct version have[] = {[SETTLE_PROXIES] = all_have(ps, SETTLE_PROXIES),
+                                   [SETTLE_NODES] = all_have(ps, SETTLE_NODES)};
     for (struct settling **at = &ps->settling; *at != NULL;) {
-        if (ps->closed || ps->now_ms >= (*at)->deadline_ms || all_have(ps, *at))
+        if (ps->closed || ps->now_ms >= (*at)->deadline_ms ||
+            !is_older(have[(*at)->scope], (*at)->version))
             settle(at);
         else
             at = &(*at)->next;
@@ -235,11 +288,22 @@ void pusher_settle(struct pusher *ps, const struct cluster_state *s, enum settle
 
 /* --- messages -------------------------------------------------------------------------------- */
 
+/* Did the node answer, and would not take it?  Then the whole may be what it takes. */
+static bool is_refusal(int code)
+{
+    return code != E_NET && code != E_TIMEOUT && code != E_OVERLOAD && code != E_CANCELLED;
+}
+
+/* A node, or this one, that has too much to do is not what is wrong: it is waited for. */
 static void note_failure(struct peer *peer, const struct error *err)
 {
-    if (!peer->failing)
-        log_warn("state not pushed", lstr("node", peer->id), lerr(err));
-    peer->failing = true;
+    if (err->code != E_OVERLOAD) {
+        if (!peer->failing)
+            log_warn("state not pushed", lstr("node", peer->id), lerr(err));
+        peer->failing = true;
+    }
+    if (is_refusal(err->code))
+        peer->base = (struct version){0};
     peer->retry_ms = peer->pusher->now_ms + backoff_ms(&after_failure, ++peer->failures);
 }
 
@@ -250,15 +314,14 @@ static void note_success(struct peer *peer, const struct push_reply *r)
     peer->failing = false;
     peer->failures = 0;
     peer->has = (struct version){r->term, r->version};
-    peer->deltas = r->deltas;
+    peer->base = r->deltas ? peer->has : (struct version){0};
 }
 
 /* The difference did not begin with what the node holds. */
 static void note_no_match(struct peer *peer)
 {
     log_debug("state is pushed whole", lstr("node", peer->id));
-    peer->has = (struct version){0};
-    peer->deltas = false;
+    peer->base = (struct version){0};
 }
 
 static void note_behind(struct peer *peer, const struct push_reply *r)
@@ -270,14 +333,11 @@ static void note_behind(struct peer *peer, const struct push_reply *r)
     note_failure(peer, &err);
 }
 
-static void send_if_due(struct peer *peer, const struct cluster_state *s);
-
-static void sent(void *arg, const struct push_reply *r, const struct error *err)
+static void note_reply(struct peer *peer, const struct push_reply *r, const struct error *err)
 {
-    struct peer *peer = arg;
-    struct pusher *ps = peer->pusher;
-    peer->asking = false;
-    if (err != NULL)
+    if (peer->other_run)
+        peer->other_run = false; /* it tells nothing of the run that there is now */
+    else if (err != NULL)
         note_failure(peer, err);
     else if (!is_older((struct version){r->term, r->version}, peer->sent))
         note_success(peer, r);
@@ -285,17 +345,22 @@ static void sent(void *arg, const struct push_reply *r, const struct error *err)
         note_no_match(peer);
     else
         note_behind(peer, r);
+}
+
+static void send_if_due(struct peer *peer, const struct cluster_state *s);
+
+static void sent(void *arg, const struct push_reply *r, const struct error *err)
+{
+    struct peer *peer = arg;
+    struct pusher *ps = peer->pusher;
+    peer->asking = false;
+    note_reply(peer, r, err);
     _cleanup_state_ const struct cluster_state *s = ps->env.state(ps->env.ctx);
     if (peer->gone)
         peer_drop(ps, peer);
     else
         send_if_due(peer, s);
     settle_due(ps);
-}
-
-static const struct cluster_state *begins_with(const struct peer *peer)
-{
-    return peer->deltas && peer->failures < 2 ? recall(peer->pusher, peer->has) : NULL;
 }
 
 static void send_if_due(struct peer *peer, const struct cluster_state *s)
@@ -305,7 +370,7 @@ static void send_if_due(struct peer *peer, const struct cluster_state *s)
     if (n == NULL || ps->closed || peer->asking || ps->now_ms < peer->retry_ms ||
         !is_older(peer->has, version_of(s)))
         return;
-    const struct cluster_state *from = begins_with(peer);
+    const struct cluster_state *from = recall(ps, peer->base);
     peer->asking = true;
     peer->sent = version_of(s);
     peer->difference = from != NULL;
@@ -324,8 +389,12 @@ void pusher_publish(struct pusher *ps, uint64_t now_ms)
 {
     _cleanup_state_ const struct cluster_state *s = ps->env.state(ps->env.ctx);
     ps->now_ms = now_ms;
+    if (ps->before != NULL)
+        remember(ps, ps->before);
     remember(ps, s);
     follow_map(ps, &s->smap);
+    state_unref(steal(ps->before));
+    forget_old(ps);
     send_where_due(ps, s);
     settle_due(ps);
 }

@@ -5,14 +5,19 @@
  * node that joins, or begins anew, is asked for at once.  Nodes also find out by their keepalives,
  * so that nothing depends on a push: it makes changes known in milliseconds.
  *
- * The first message to a run of a node is the whole state.  The reply says what the node holds, and
- * whether it reads differences (cluster/documents/push_body.h); from then on a message is the
- * difference from that state, if it is one of the last PUSH_HISTORY.  A node that holds another
- * state than the difference begins with gets the whole at once; so does a node for which two
- * messages in a row have failed.
+ * A message is the difference from a state that the node holds (cluster/documents/push_body.h), if
+ * it is one of the last PUSH_HISTORY, or the whole state:
+ *
+ *   a run of a node that is older than this pusher   from the state that the last primary has left
+ *   one that joins, or begins anew                   the whole
+ *   one that has replied                             from what it said that it holds
+ *   one that holds another state than that           the whole, at once
+ *   one that refused                                 the whole
+ *
+ * What is repeated since no reply came is what it was.
  *
  * N nodes: a new state costs O(N), a reply O(1), and O(N) while somebody waits in
- * pusher_settle().
+ * pusher_settle().  A state is kept while a message may begin with it.
  *
  * Pure: the world comes in through the env, the time with pusher_tick().  All in one thread. */
 #pragma once
@@ -37,11 +42,14 @@ struct pusher_env {
 
 struct pusher;
 
-struct pusher *pusher_new(const struct pusher_env *env, const char *self);
+/* `before`: the state before the first one of this primary; NULL: nothing is known of it. */
+struct pusher *pusher_new(const struct pusher_env *env, const char *self,
+                          const struct cluster_state *before);
 /* Sends no more; what waits to be settled is told so. */
 void pusher_close(struct pusher *ps);
 /* After pusher_close(), and no done() may come after this. */
 void pusher_free(struct pusher *ps);
+size_t pusher_kept(const struct pusher *ps); /* so many states are kept; for tests */
 /* The state has changed. */
 void pusher_publish(struct pusher *ps, uint64_t now_ms);
 /* At least every 50 ms. */

@@ -82,7 +82,7 @@ static struct pusher *pusher_in(struct world *w)
     w->state = state_new("c");
     log_set_level(LOG_OFF);
     join_as(w, "p1", "a");
-    return pusher_new(&env, "p1");
+    return pusher_new(&env, "p1", NULL);
 }
 
 static void reply(const struct world *w, const struct message *m, uint64_t version,
@@ -93,7 +93,7 @@ static void reply(const struct world *w, const struct message *m, uint64_t versi
 }
 
 /* The message to `id`, which must be under way, is answered. */
-static void answer(struct world *w, const char *id, bool success)
+static void answer_code(struct world *w, const char *id, int code)
 {
     for (size_t i = 0; i < w->count; i++) {
         struct message m = w->messages[i];
@@ -101,11 +101,16 @@ static void answer(struct world *w, const char *id, bool success)
             continue;
         w->messages[i] = w->messages[--w->count];
         struct error err;
-        error_set(&err, E_NET, "no");
-        reply(w, &m, m.version, success ? NULL : &err);
+        error_set(&err, code, "no");
+        reply(w, &m, m.version, code == 0 ? NULL : &err);
         return;
     }
     fail_msg("nothing is under way to %s", id);
+}
+
+static void answer(struct world *w, const char *id, bool success)
+{
+    answer_code(w, id, success ? 0 : E_NET);
 }
 
 static void count_settled(void *arg)
@@ -347,17 +352,110 @@ static void a_node_that_holds_another_state_gets_the_whole_at_once(void **unused
     leave(&w, ps);
 }
 
-static void a_difference_that_fails_twice_is_followed_by_the_whole(void **unused)
+/* The whole is larger: where the network is what fails, it would fail all the more. */
+static void a_difference_without_a_reply_is_repeated(void **unused)
 {
     (void)unused;
     struct world w = {0};
     struct pusher *ps = pusher_with_a_difference(&w);
-    answer(&w, "t1", false);
+    for (uint64_t now = 2000; now < 60000; now += 10000) {
+        answer(&w, "t1", false);
+        pusher_tick(ps, now);
+        assert_true(w.messages[0].from > 0);
+    }
+    answer_code(&w, "t1", E_TIMEOUT);
+    pusher_tick(ps, 70000);
+    assert_true(w.messages[0].from > 0);
+    leave(&w, ps);
+}
+
+static void a_difference_that_is_refused_is_followed_by_the_whole(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_with_a_difference(&w);
+    answer_code(&w, "t1", E_INVALID);
+    pusher_tick(ps, 2000);
+    assert_int_equal(w.messages[0].from, 0);
+    leave(&w, ps);
+}
+
+/* It has not failed: it is waited for, and asked again. */
+static void a_node_that_is_busy_is_still_awaited(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_with_a_difference(&w);
+    pusher_settle(ps, w.state, SETTLE_NODES, 90000, count_settled, &w.settled);
+    answer_code(&w, "t1", E_OVERLOAD);
+    assert_int_equal(w.settled, 0);
     pusher_tick(ps, 2000);
     assert_true(w.messages[0].from > 0);
-    answer(&w, "t1", false);
-    pusher_tick(ps, 3000);
+    answer(&w, "t1", true);
+    assert_int_equal(w.settled, 1);
+    leave(&w, ps);
+}
+
+/* The reply of the run before says nothing of what the new one has. */
+static void a_late_reply_of_an_earlier_run_is_not_believed(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_with_a_difference(&w);
+    join_as(&w, "t1", "b");
+    pusher_publish(ps, 1000);
+    pusher_settle(ps, w.state, SETTLE_NODES, 90000, count_settled, &w.settled);
+    struct message late = w.messages[--w.count];
+    reply(&w, &late, w.state->version, NULL);
+    assert_int_equal(w.settled, 0);
+    assert_int_equal(w.count, 1);
     assert_int_equal(w.messages[0].from, 0);
+    answer(&w, "t1", true);
+    assert_int_equal(w.settled, 1);
+    leave(&w, ps);
+}
+
+/* A new primary begins with the difference from what the last one has left, which the runs that
+ * were in the map then most likely have. */
+static void another_primary_sends_differences(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_with_a_difference(&w);
+    answer(&w, "t1", true);
+    pusher_close(ps);
+    pusher_free(ps);
+    const struct pusher_env env = {.ctx = &w, .state = world_state, .send = world_send};
+    uint64_t left = w.state->version;
+    ps = pusher_new(&env, "p1", w.state);
+    join_as(&w, "t2", "a"); /* joins with the first change of the new term */
+    join_as(&w, "t3", "a");
+    pusher_publish(ps, 1000);
+    assert_int_equal(w.count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(w.messages[i].from, strcmp(w.messages[i].id, "t1") == 0 ? left : 0);
+    struct message m = w.messages[0];
+    w.messages[0] = w.messages[--w.count];
+    assert_string_equal(m.id, "t1");
+    reply(&w, &m, left - 1, NULL); /* it was behind */
+    assert_int_equal(w.messages[2].from, 0);
+    leave(&w, ps);
+}
+
+static void states_are_kept_while_a_message_may_begin_with_them(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_with_a_difference(&w);
+    uint64_t sent = w.state->version;
+    for (int i = 0; i < 3; i++)
+        change(&w, ps);
+    assert_int_equal(pusher_kept(ps), 5); /* what it has, what was sent, and three since */
+    answer(&w, "t1", true);
+    assert_int_equal(w.messages[0].from, sent);
+    answer(&w, "t1", true);
+    change(&w, ps);
+    assert_int_equal(pusher_kept(ps), 2);
     leave(&w, ps);
 }
 
@@ -420,7 +518,12 @@ int main(void)
         cmocka_unit_test(what_changes_meanwhile_goes_with_the_next),
         cmocka_unit_test(a_node_that_reads_differences_gets_them),
         cmocka_unit_test(a_node_that_holds_another_state_gets_the_whole_at_once),
-        cmocka_unit_test(a_difference_that_fails_twice_is_followed_by_the_whole),
+        cmocka_unit_test(a_difference_without_a_reply_is_repeated),
+        cmocka_unit_test(a_difference_that_is_refused_is_followed_by_the_whole),
+        cmocka_unit_test(a_node_that_is_busy_is_still_awaited),
+        cmocka_unit_test(a_late_reply_of_an_earlier_run_is_not_believed),
+        cmocka_unit_test(another_primary_sends_differences),
+        cmocka_unit_test(states_are_kept_while_a_message_may_begin_with_them),
         cmocka_unit_test(a_node_far_behind_gets_the_whole),
         cmocka_unit_test(failures_are_repeated_ever_later),
         cmocka_unit_test(a_node_that_stays_behind_does_not_spin),

@@ -18,6 +18,7 @@ struct state_sync {
     struct state_holder *holder;
     pthread_mutex_t turn; /* of who takes a state; nothing else is locked before it */
     bool told;            /* of one that came; in turn */
+    bool primary_s;       /* what is in force came from a primary in this run; in turn */
     bool quiet;           /* nobody is told any more; in turn */
     /* Written in turn, read by all.  A reader between the two sees a pair that never was: then it
      * refuses or takes a request that is just being overtaken, and either is right. */
@@ -106,7 +107,8 @@ static bool places_alike(const struct cluster_state *a, const struct cluster_sta
     return a->smap.version == b->smap.version && a->bmd.version == b->bmd.version;
 }
 
-static int take_in_turn(struct state_sync *k, const struct cluster_state *s, struct error *err)
+static int take_in_turn(struct state_sync *k, const struct cluster_state *s, bool from_primary,
+                        struct error *err)
 {
     _cleanup_state_ const struct cluster_state *old = state_current(k->holder);
     bool newer;
@@ -128,6 +130,7 @@ static int take_in_turn(struct state_sync *k, const struct cluster_state *s, str
     metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
     log_debug("cluster state", lu64("term", s->term), lu64("version", s->version));
     k->told = true;
+    k->primary_s = from_primary;
     if (!k->quiet)
         k->hooks.changed(k->hooks.ctx, s);
     return 0;
@@ -142,15 +145,17 @@ void state_sync_tell_again(struct state_sync *k)
     pthread_mutex_unlock(&k->turn);
 }
 
-int state_sync_take(struct state_sync *k, const struct cluster_state *s, struct error *err)
+static int take(struct state_sync *k, const struct cluster_state *s, bool from_primary,
+                struct error *err)
 {
     pthread_mutex_lock(&k->turn);
-    int code = take_in_turn(k, s, err);
+    int code = take_in_turn(k, s, from_primary, err);
     pthread_mutex_unlock(&k->turn);
     return code;
 }
 
-int state_sync_take_json(struct state_sync *k, const char *text, size_t len, struct error *err)
+static int take_json(struct state_sync *k, const char *text, size_t len, bool from_primary,
+                     struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
     struct cluster_state *s = NULL;
@@ -158,34 +163,48 @@ int state_sync_take_json(struct state_sync *k, const char *text, size_t len, str
     if (code == 0)
         code = state_from_json(doc, &s, err);
     if (code == 0)
-        code = state_sync_take(k, s, err);
+        code = take(k, s, from_primary, err);
     state_unref(s);
     return code;
 }
 
+int state_sync_take_json(struct state_sync *k, const char *text, size_t len, struct error *err)
+{
+    return take_json(k, text, len, true, err);
+}
+
+/* The state in force, and whether a difference may begin with it. */
+static const struct cluster_state *in_force(struct state_sync *k, bool *takes_deltas)
+{
+    pthread_mutex_lock(&k->turn);
+    const struct cluster_state *s = state_current(k->holder);
+    *takes_deltas = k->primary_s;
+    pthread_mutex_unlock(&k->turn);
+    return s;
+}
+
 int state_sync_take_push(struct state_sync *k, const char *text, size_t len, struct error *err)
 {
-    _cleanup_state_ const struct cluster_state *now = state_current(k->holder);
+    bool deltas;
+    _cleanup_state_ const struct cluster_state *now = in_force(k, &deltas);
     struct cluster_state *s = NULL;
     if (now->version == 0)
         return 0;
-    int code = push_body_read(now, text, len, &s, err);
+    int code = push_body_read(deltas ? now : NULL, text, len, &s, err);
     if (code == 0 && s != NULL)
-        code = state_sync_take(k, s, err);
+        code = take(k, s, true, err);
     state_unref(s);
     return code;
 }
 
 struct push_reply state_sync_reply(struct state_sync *k)
 {
-    pthread_mutex_lock(&k->turn);
-    _cleanup_state_ const struct cluster_state *s = state_current(k->holder);
-    struct push_reply r = {.term = s->term, .version = s->version, .deltas = k->told};
-    pthread_mutex_unlock(&k->turn);
-    return r;
+    bool deltas;
+    _cleanup_state_ const struct cluster_state *s = in_force(k, &deltas);
+    return (struct push_reply){.term = s->term, .version = s->version, .deltas = deltas};
 }
 
 int state_sync_renew_json(struct state_sync *k, const char *text, size_t len, struct error *err)
 {
-    return state_sync_has_state(k) ? state_sync_take_json(k, text, len, err) : 0;
+    return state_sync_has_state(k) ? take_json(k, text, len, false, err) : 0;
 }

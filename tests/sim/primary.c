@@ -426,7 +426,7 @@ static void step_rebalance(struct proxy_sim *p, uint64_t now)
 
 /* --- the whole ------------------------------------------------------------------------------- */
 
-void primary_start(struct proxy_sim *p)
+void primary_start(struct proxy_sim *p, const struct cluster_state *before)
 {
     uint64_t now = place_ms(p->w, p->place);
     const struct membership_rules rules = {.self = p->w->places[p->place].name,
@@ -444,7 +444,7 @@ void primary_start(struct proxy_sim *p)
                                        .running_max = 4,
                                        .attempts_max = 3};
     p->membership = membership_new(&rules, p->w->mutant == MUTANT_hasty ? 10 * now : now);
-    p->pusher = pusher_new(&push, rules.self);
+    p->pusher = pusher_new(&push, rules.self, before);
     p->jobs = jobs_driver_new(&jobs, &limits);
     p->parts_closed = p->rebalancing = false;
     p->placed_ms = 0;

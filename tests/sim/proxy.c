@@ -77,7 +77,7 @@ static void put_in_force_anyhow(struct proxy_sim *p, const struct cluster_state 
     check_in_force(p->w, p->place, before, s);
 }
 
-static int take(struct proxy_sim *p, const struct cluster_state *s)
+static int take(struct proxy_sim *p, const struct cluster_state *s, bool from_primary)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(p->holder);
     bool newer;
@@ -90,7 +90,7 @@ static int take(struct proxy_sim *p, const struct cluster_state *s)
     if (r != 0)
         world_note(p->w, p->place, "does not take a state: %s", err.message);
     if (r == 0 && newer) {
-        p->taken = true;
+        p->primary_s = from_primary;
         proxy_put_in_force(p, s);
     }
     return r;
@@ -125,7 +125,8 @@ static void follower_calls(struct proxy_sim *p, enum follower_call call);
 
 static int question_code(struct proxy_sim *p, enum follower_call call, const struct answer *a)
 {
-    return a->code == 0 && call != FOLLOWER_KEEPALIVE ? take(p, a->state) : a->code;
+    return a->code == 0 && call != FOLLOWER_KEEPALIVE ? take(p, a->state, call == FOLLOWER_REGISTER)
+                                                      : a->code;
 }
 
 static void question_ended(void *arg, const struct answer *a)
@@ -214,7 +215,7 @@ static void term_begun(void *arg, const struct error *err)
         return;
     }
     p->role = PRIMARY;
-    primary_start(p);
+    primary_start(p, p->left);
     proxy_role_changed(p);
 }
 
@@ -223,6 +224,8 @@ static void begin_term(struct proxy_sim *p, const struct cluster_state *base, bo
 {
     char url[24];
     const struct node self = proxy_node(p, url);
+    state_unref(p->left);
+    p->left = state_ref(base);
     const struct command cmd =
         term_begin(base, &self, revision, false, place_wall_ms(p->w, p->place));
     struct change *c = change_new(&cmd, term_begun, p);
@@ -372,9 +375,9 @@ static int take_push(struct proxy_sim *p, struct pushed *text)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(p->holder);
     struct cluster_state *s;
-    int r = pushed_read(p->w, now, text, &s);
+    int r = pushed_read(p->w, p->primary_s, now, text, &s);
     if (r == 0 && s != NULL)
-        r = take(p, s);
+        r = take(p, s, true);
     state_unref(s);
     return r;
 }
@@ -388,7 +391,7 @@ static void serve_push(struct proxy_sim *p, struct call *c)
     _cleanup_state_ const struct cluster_state *s = state_current(p->holder);
     a.term = s->term;
     a.version = s->version;
-    a.deltas = p->taken;
+    a.deltas = p->primary_s;
     call_reply(p->w, c, &a);
 }
 
@@ -483,7 +486,7 @@ void proxy_sim_start(struct world *w, unsigned index)
 {
     struct proxy_sim *p = w->proxy[index];
     p->role = FOLLOWER;
-    p->asking = p->calling = p->unsaved = p->taken = false;
+    p->asking = p->calling = p->unsaved = p->primary_s = false;
     p->told = p->leads = 0;
     writer_open(p);
     world_after(w, p->place, TICK, tick, p, NULL);
@@ -543,6 +546,7 @@ void proxy_sim_free(struct world *w, unsigned index)
     state_unref(p->file);
     state_unref(p->durable);
     state_unref(p->before);
+    state_unref(p->left);
     state_unref(p->maybe);
     free(p);
 }

@@ -32,13 +32,14 @@ struct proxy_sim {
     const struct cluster_state *file;    /* a follower's */
     const struct cluster_state *durable; /* the embedded metastore's */
     const struct cluster_state *before;  /* that it was before its last change */
+    const struct cluster_state *left;    /* by the last term, for the one that begins */
     const struct cluster_state *maybe;   /* a commit that failed, and may yet be found */
     /* The follower. */
     struct follower_plan plan;
     bool follows;
     bool asking;
     bool unsaved;
-    bool taken; /* a state, in its present life */
+    bool primary_s; /* what is in force came from a primary in its present life */
     /* The election. */
     struct election election;
     bool calling;
@@ -87,7 +88,7 @@ void proxy_role_changed(struct proxy_sim *p);
 void writer_open(struct proxy_sim *p);
 void writer_shut(struct proxy_sim *p); /* all that waits is refused */
 void proxy_post(struct proxy_sim *p, struct change *c);
-void primary_start(struct proxy_sim *p);
+void primary_start(struct proxy_sim *p, const struct cluster_state *before);
 void primary_tick(struct proxy_sim *p);
 /* Nothing is begun any more; primary_stop() once what was begun has ended. */
 void primary_close(struct proxy_sim *p);
