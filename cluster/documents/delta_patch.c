@@ -71,7 +71,7 @@ static int twice(const struct patch *p, const char *name, struct error *err)
     return error_set(err, E_INVALID, "field '%s.put' has '%.64s' twice", p->field, name);
 }
 
-/* Is it the document that the delta was made for?  `lacks` is a name that it should have dropped. */
+/* Is it the document that the delta was made for?  `lacks`: a name that it should have dropped. */
 static int judge(const struct patch *p, const char *lacks, size_t count, struct error *err)
 {
     uint64_t wanted = count; /* a delta of an earlier release does not tell */

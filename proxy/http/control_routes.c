@@ -283,9 +283,9 @@ struct push {
 static void reply_to_push(struct http_request *req)
 {
     const struct proxy *p = http_user(req);
-    bool deltas;
-    _cleanup_state_ const struct cluster_state *s = follower_state(p->follower, &deltas);
-    const struct push_reply reply = {.term = s->term, .version = s->version, .deltas = deltas};
+    bool whole;
+    _cleanup_state_ const struct cluster_state *s = state_current_whole(p->state, &whole);
+    const struct push_reply reply = {.term = s->term, .version = s->version, .deltas = whole};
     _cleanup_json_ json_t *doc = push_reply_to_json(&reply);
     http_reply_json(req, 200, doc);
 }
@@ -306,12 +306,12 @@ static void push_take(void *arg)
 static int push_of(struct http_request *req, const char *data, size_t len, struct error *err)
 {
     struct proxy *p = http_user(req);
-    bool deltas;
-    _cleanup_state_ const struct cluster_state *now = follower_state(p->follower, &deltas);
+    bool whole;
+    _cleanup_state_ const struct cluster_state *now = state_current_whole(p->state, &whole);
     struct cluster_state *s;
     if (atomic_load(&p->is_primary))
         return error_set(err, E_EXISTS, "proxy '%s' is the primary and takes no state", p->id);
-    int r = push_body_read(deltas ? now : NULL, data, len, &s, err);
+    int r = push_body_read(whole ? now : NULL, data, len, &s, err);
     if (r != 0)
         return r;
     struct push *push = xcalloc(1, sizeof *push);

@@ -4,8 +4,6 @@
  */
 #include "proxy/primary/follower.h"
 
-#include <pthread.h>
-
 #include "access/exposure_gate.h"
 #include "common/build.h"
 #include "common/clock.h"
@@ -25,9 +23,7 @@ struct follower {
     bool saved;   /* there is a file */
     bool unsaved; /* the file has an earlier state, and the timer runs */
     bool closed;
-    pthread_mutex_t turn; /* p->state and the word on it are written, and read, together */
-    bool primary_s;       /* what is in force came from a primary in this run; in turn */
-    bool quiet;           /* it stops: no keepalive follows its word */
+    bool quiet; /* it stops: no keepalive follows its word */
     bool asking;
     struct follower_plan plan;
     int failing; /* the code that was logged last, 0 while all is well */
@@ -157,10 +153,7 @@ static int take(struct follower *f, const struct cluster_state *s, bool from_pri
     int r = state_accept(now, s, &newer, err);
     if (r != 0 || !newer)
         return r;
-    pthread_mutex_lock(&f->turn);
-    state_advance(p->state, s);
-    f->primary_s = from_primary;
-    pthread_mutex_unlock(&f->turn);
+    (void)(from_primary ? state_advance(p->state, s) : state_advance_hearsay(p->state, s));
     proxy_state_changed(p);
     proxy_start_succeeded(p);
     return 0;
@@ -169,15 +162,6 @@ static int take(struct follower *f, const struct cluster_state *s, bool from_pri
 int follower_take_push(struct follower *f, const struct cluster_state *s, struct error *err)
 {
     return take(f, s, true, err);
-}
-
-const struct cluster_state *follower_state(struct follower *f, bool *takes_deltas)
-{
-    pthread_mutex_lock(&f->turn);
-    const struct cluster_state *s = state_current(f->proxy->state);
-    *takes_deltas = f->primary_s;
-    pthread_mutex_unlock(&f->turn);
-    return s;
 }
 
 static int take_document(struct follower *f, json_t *doc, bool from_primary, struct error *err)
@@ -312,7 +296,6 @@ struct follower *follower_start(struct proxy *p)
 {
     struct follower *f = xcalloc(1, sizeof *f);
     f->proxy = p;
-    pthread_mutex_init(&f->turn, NULL);
     f->save_timer = loop_timer_new(p->loop, save, f);
     f->timer = loop_timer_new(p->loop, tick, f);
     follower_open(f);
@@ -346,6 +329,5 @@ void follower_stop(struct follower *f)
         save(f);
     loop_timer_free(f->timer);
     loop_timer_free(f->save_timer);
-    pthread_mutex_destroy(&f->turn);
     free(f);
 }

@@ -23,6 +23,3 @@ void follower_state_changed(struct follower *f);
 /* Takes a state that a push has brought: put into p->state where it is newer, and kept on disk a
  * second later.  E_WRONG_CLUSTER, E_STALE_MAP.  In the control loop's thread. */
 int follower_take_push(struct follower *f, const struct cluster_state *s, struct error *err);
-/* p->state, and whether a push may be the difference from it.  It may not where that came from the
- * disk, or from another follower: it may lack what an earlier release did not know.  Any thread. */
-const struct cluster_state *follower_state(struct follower *f, bool *takes_deltas);

@@ -18,7 +18,6 @@ struct state_sync {
     struct state_holder *holder;
     pthread_mutex_t turn; /* of who takes a state; nothing else is locked before it */
     bool told;            /* of one that came; in turn */
-    bool primary_s;       /* what is in force came from a primary in this run; in turn */
     bool quiet;           /* nobody is told any more; in turn */
     /* Written in turn, read by all.  A reader between the two sees a pair that never was: then it
      * refuses or takes a request that is just being overtaken, and either is right. */
@@ -126,11 +125,10 @@ static int take_in_turn(struct state_sync *k, const struct cluster_state *s, boo
         set_owners(k, s);
     if (!places_alike(s, old))
         set_placement(k, s);
-    state_advance(k->holder, s);
+    (void)(from_primary ? state_advance(k->holder, s) : state_advance_hearsay(k->holder, s));
     metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
     log_debug("cluster state", lu64("term", s->term), lu64("version", s->version));
     k->told = true;
-    k->primary_s = from_primary;
     if (!k->quiet)
         k->hooks.changed(k->hooks.ctx, s);
     return 0;
@@ -173,24 +171,14 @@ int state_sync_take_json(struct state_sync *k, const char *text, size_t len, str
     return take_json(k, text, len, true, err);
 }
 
-/* The state in force, and whether a difference may begin with it. */
-static const struct cluster_state *in_force(struct state_sync *k, bool *takes_deltas)
-{
-    pthread_mutex_lock(&k->turn);
-    const struct cluster_state *s = state_current(k->holder);
-    *takes_deltas = k->primary_s;
-    pthread_mutex_unlock(&k->turn);
-    return s;
-}
-
 int state_sync_take_push(struct state_sync *k, const char *text, size_t len, struct error *err)
 {
-    bool deltas;
-    _cleanup_state_ const struct cluster_state *now = in_force(k, &deltas);
+    bool whole;
+    _cleanup_state_ const struct cluster_state *now = state_current_whole(k->holder, &whole);
     struct cluster_state *s = NULL;
     if (now->version == 0)
         return 0;
-    int code = push_body_read(deltas ? now : NULL, text, len, &s, err);
+    int code = push_body_read(whole ? now : NULL, text, len, &s, err);
     if (code == 0 && s != NULL)
         code = take(k, s, true, err);
     state_unref(s);
@@ -199,9 +187,9 @@ int state_sync_take_push(struct state_sync *k, const char *text, size_t len, str
 
 struct push_reply state_sync_reply(struct state_sync *k)
 {
-    bool deltas;
-    _cleanup_state_ const struct cluster_state *s = in_force(k, &deltas);
-    return (struct push_reply){.term = s->term, .version = s->version, .deltas = deltas};
+    bool whole;
+    _cleanup_state_ const struct cluster_state *s = state_current_whole(k->holder, &whole);
+    return (struct push_reply){.term = s->term, .version = s->version, .deltas = whole};
 }
 
 int state_sync_renew_json(struct state_sync *k, const char *text, size_t len, struct error *err)
