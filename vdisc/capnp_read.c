@@ -35,7 +35,7 @@ int capnp_open(struct capnp_reader *r, const void *message, size_t len, struct e
     *r = (struct capnp_reader){.left = len / WORD};
     uint64_t count = len >= WORD ? get_le(m, 4) + 1 : 0;
     if (count == 0 || count > CAPNP_SEGMENTS_MAX)
-        return damaged(err, "it is no message of Cap'n Proto");
+        return damaged(err, "it begins as no table does; is this the NAME.vdsc of an image?");
     uint64_t at = (4 + 4 * count + WORD - 1) / WORD * WORD;
     for (uint32_t i = 0; i < count; i++) {
         if (4 + 4 * ((uint64_t)i + 1) > len)

@@ -201,7 +201,8 @@ static int grow(struct growing *g, const struct sorted *sorted, size_t count, in
     add_directory(g, "", 0, date_s);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         if (i > 0 && strcmp(sorted[i].path, sorted[i - 1].path) == 0)
-            return error_set(err, E_IMAGE_NAME, "path '%.200s' is there twice", sorted[i].path);
+            return error_set(err, E_IMAGE_NAME, "path '%.200s' is there twice: remove one of them",
+                             sorted[i].path);
         rc = add_entry(g, &sorted[i], date_s, err);
     }
     return rc;

@@ -34,8 +34,10 @@ int engines_open(const char *url, bool make, struct meta **out, struct error *er
         buf_printf(&schemes, "%s%s://", i > 0 ? ", " : "", engines[i]->scheme);
     }
     _cleanup_free_ char *shown = engines_shown(url);
-    return error_set(err, E_INVALID, "metadata URL '%s': it must begin with one of %s", shown,
-                     buf_str(&schemes));
+    return error_set(
+        err, E_INVALID,
+        "'%s' is no metadata URL: it must begin with one of %s; a bucket is dfc://BUCKET", shown,
+        buf_str(&schemes));
 }
 
 static const char parameter[] = "password=";

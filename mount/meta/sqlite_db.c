@@ -145,8 +145,9 @@ int sqlite_db_open(const char *path, bool make, unsigned busy_ms, struct sqlite_
     if (result != SQLITE_OK) {
         bool missing = (result & 0xff) == SQLITE_CANTOPEN && !make;
         return error_set(err, missing ? E_NOT_FOUND : code_of(result),
-                         "metadata database '%s' cannot be opened: %s", path,
-                         sqlite3_errstr(result));
+                         "metadata database '%s' cannot be opened: %s%s", path,
+                         sqlite3_errstr(result),
+                         missing ? ": give the path of a volume, or make it by 'fs format'" : "");
     }
     sqlite3_busy_timeout(db->handle, (int)busy_ms);
     int rc = run(db, "PRAGMA journal_mode = WAL", err);

@@ -66,7 +66,7 @@ static void tell(const struct gc_tally *t)
         "are no blocks\n",
         (unsigned long long)t->young, (unsigned long long)t->living,
         (unsigned long long)t->foreign);
-    printf("%llu slices that no file names, %llu bytes, wait for their end; it has come for %llu\n",
+    printf("%llu parts of removed files, %llu bytes, are kept for 15 minutes; over for %llu\n",
            (unsigned long long)t->queued, (unsigned long long)t->queued_bytes,
            (unsigned long long)t->due);
 }

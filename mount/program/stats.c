@@ -21,7 +21,8 @@ int program_stats(const struct options *o)
     if (path == NULL)
         return program_fail(PROGRAM_NOT_FOUND, "'%s': %s", o->directory, strerror(errno));
     if (!mounts_has(path))
-        return program_fail(PROGRAM_NOT_FOUND, "no bucket is mounted at '%s'", o->directory);
+        return program_fail(PROGRAM_NOT_FOUND,
+                            "no bucket is mounted at '%s', nor an image or a volume", o->directory);
     _cleanup_free_ char *text = xmalloc(MOST);
     ssize_t size = getxattr(path, ATTRIBUTE, text, MOST);
     if (size < 0)

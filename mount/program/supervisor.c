@@ -81,7 +81,8 @@ int supervisor_run(const struct supervised *what)
             return code;
         log_warn("the process that serves has died", li64("pid", pid), li64("exit", code));
         if (!restarts_allow(&restarts, clock_ms())) {
-            log_error("it has died too often: the mount ends", lu64("restarts", what->restarts));
+            log_error("the process that serves has died too often: the mount ends",
+                      lu64("restarts", what->restarts));
             return code;
         }
         if (WIFEXITED(status))

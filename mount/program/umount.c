@@ -119,7 +119,8 @@ int program_umount(const struct options *o)
     if (!mounts_has(path) && device_exists(&disk))
         return umount_disk(path, &disk, o);
     if (!mounts_has(path))
-        return program_fail(PROGRAM_NOT_FOUND, "no bucket is mounted at '%s'", o->directory);
+        return program_fail(PROGRAM_NOT_FOUND,
+                            "no bucket is mounted at '%s', nor an image or a volume", o->directory);
     _cleanup_close_ int server = process_open(path, "user.dfc.pid");
     bool dead = server < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
     _cleanup_close_ int supervisor = dead ? -1 : process_open(path, "user.dfc.supervisor");

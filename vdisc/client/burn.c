@@ -335,7 +335,7 @@ static int plan(struct burn *b, struct dfc_error *err)
         return fail(b, &e, err);
     if (plan_rows(b->plan) == 0 && !b->options->allow_empty)
         return failure_set(err, DFC_INVALID, E_NOTHING_MATCHED,
-                           "there is no entry: the image would be empty");
+                           "there is no entry: the image would be empty (--allow-empty burns it)");
     return close_plan(b, err);
 }
 
