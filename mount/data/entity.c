@@ -1,9 +1,13 @@
 #include "mount/data/entity.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "common/mem.h"
+
+#define OF_SUMS "sums:"
 
 struct entity *entity_new(const char *key, const char *etag, const char *checksum, uint64_t size)
 {
@@ -36,6 +40,36 @@ void entity_set_sums(struct entity *e, const uint64_t *sums)
     e->sums = xcalloc(count + 1, sizeof *e->sums);
     if (count > 0)
         memcpy(e->sums, sums, count * sizeof *sums);
+}
+
+uint64_t entity_sum(const struct entity *e)
+{
+    return XXH3_64bits(e->sums, entity_sums(e) * sizeof *e->sums);
+}
+
+bool entity_compare(const struct entity *e, uint64_t offset, const void *data, uint64_t length)
+{
+    const size_t part = entity_part(e);
+    const uint64_t end = offset + length;
+    for (uint64_t i = (offset + part - 1) / part; i < entity_sums(e); i++) {
+        const uint64_t at = i * part;
+        const uint64_t next = e->size - at < part ? e->size : at + part;
+        if (next > end)
+            break;
+        if (XXH3_64bits((const char *)data + (at - offset), (size_t)(next - at)) != e->sums[i])
+            return false;
+    }
+    return true;
+}
+
+char *entity_sums_text(const struct entity *e)
+{
+    return xprintf(OF_SUMS "%016" PRIx64, entity_sum(e));
+}
+
+bool entity_names_bytes(const char *etag, const char *checksum)
+{
+    return etag[0] == '"' || strncmp(checksum, OF_SUMS, strlen(OF_SUMS)) == 0;
 }
 
 struct entity *entity_ref(struct entity *e)

@@ -1,6 +1,7 @@
 /* What the buffer keeps: one version of an object.  It never changes. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,7 +12,7 @@
 struct entity {
     char *key; /* the object's name */
     char *etag;
-    char *checksum; /* "TYPE:HEX", or "" */
+    char *checksum; /* "TYPE:HEX", or entity_sums_text(), or "" */
     uint64_t *sums; /* XXH3-64 of each part; NULL: none */
     size_t part;    /* bytes that have a sum: some ENTITY_BLOCKs; 0: one */
     uint64_t size;
@@ -26,6 +27,15 @@ size_t entity_part(const struct entity *e); /* bytes */
 size_t entity_sums(const struct entity *e);
 /* A sum for each part; before another thread knows the entity. */
 void entity_set_sums(struct entity *e, const uint64_t *sums);
+/* One sum of all sums; of the whole parts of the range, whether the bytes have their sums. */
+uint64_t entity_sum(const struct entity *e);
+bool entity_compare(const struct entity *e, uint64_t offset, const void *data, uint64_t length);
+/* "sums:HEX", of entity_sum(): the checksum of the same entity for one that is not told the sums.
+ * malloc'ed. */
+char *entity_sums_text(const struct entity *e);
+/* Names of caches may be made of the tag and the checksum, since no other bytes have both: a strong
+ * tag, or a checksum of entity_sums_text(). */
+bool entity_names_bytes(const char *etag, const char *checksum);
 struct entity *entity_ref(struct entity *e);
 void entity_unref(struct entity *e); /* NULL is fine */
 DEFINE_CLEANUP(struct entity, entity_unref);

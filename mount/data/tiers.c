@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
@@ -22,7 +21,7 @@ char *tiers_name(const char *scope, const struct entity *e)
 {
     _cleanup_free_ char *sums = NULL;
     if (e->sums != NULL)
-        sums = xprintf("\n%016" PRIx64, XXH3_64bits(e->sums, entity_sums(e) * sizeof *e->sums));
+        sums = xprintf("\n%016" PRIx64, entity_sum(e));
     return xprintf("%s\n%s\n%s\n%s%s", scope, e->key, e->etag, e->checksum,
                    sums != NULL ? sums : "");
 }
@@ -60,7 +59,7 @@ static void named_done(struct named *n)
 /* A weak tag is of bytes that are alike, not equal. */
 static bool is_cached(const struct tiers *t, const struct entity *e)
 {
-    return t->cache != NULL && (e->sums != NULL || e->etag[0] == '"');
+    return t->cache != NULL && (e->sums != NULL || entity_names_bytes(e->etag, e->checksum));
 }
 
 static void count(const char *tier, uint64_t bytes)

@@ -137,7 +137,9 @@ static int check_bytes(const struct group_request *r, const struct http_result *
                          (unsigned long long)r->length);
     group_sum(r->offset, result->body.data, r->length, sum);
     bool good = strcmp(sum, result->etag) == 0 &&
-                (r->length < r->size || has_checksum(r->checksum, &result->body));
+                (r->length < r->size || has_checksum(r->checksum, &result->body)) &&
+                (r->entity == NULL ||
+                 entity_compare(r->entity, r->offset, result->body.data, result->body.len));
     return good ? 0
                 : error_set(err, E_CORRUPT, "bytes of '%s/%s' came damaged", r->bucket, r->object);
 }

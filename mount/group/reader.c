@@ -9,7 +9,6 @@
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "common/rng.h"
-#include "mount/data/tiers.h"
 #include "mount/group/members.h"
 #include "mount/group/peers.h"
 #include "net/auth/auth.h"
@@ -78,32 +77,42 @@ void group_reader_close(struct group_reader *r)
 
 /* ---- a span of one piece ---- */
 
-static int ask_owner(struct group_reader *r, const struct entity *e, const struct group_request *q,
-                     struct buf *data)
+static int ask_owner(struct group_reader *r, const struct group_request *q, struct buf *data)
 {
     struct error err = ERROR_INIT;
-    _cleanup_free_ char *name = tiers_name(r->scope, e);
-    const struct cache_entity entity = {.name = name, .set = "", .size = e->size};
-    const struct piece piece = piece_of(&entity, q->offset / PIECE_BYTES);
+    const struct piece_id piece = group_request_piece(q);
     struct group_map *map = group_members_map(r->members);
-    const struct group_member *owner = group_map_owner(map, &piece.id);
+    const struct group_member *owner = group_map_owner(map, &piece);
     int rc = owner != NULL ? group_peers_ask(r->peers, owner, q, data, &err) : E_NOT_FOUND;
     group_map_unref(map);
     return rc;
 }
 
+/* Others that have its names could have other bytes. */
+static bool is_of_group(const struct entity *e)
+{
+    return e->sums != NULL || entity_names_bytes(e->etag, e->checksum);
+}
+
+/* Its sums tell a block of a volume, which has no tag, from all others.  malloc'ed. */
+static char *checksum_of(const struct entity *e)
+{
+    return entity_names_bytes(e->etag, e->checksum) ? xstrdup(e->checksum) : entity_sums_text(e);
+}
+
 static struct group_request request_of(const struct group_reader *r, const struct entity *e,
-                                       uint64_t offset, uint64_t length)
+                                       const char *checksum, uint64_t offset, uint64_t length)
 {
     return (struct group_request){
         .scope = r->scope,
         .bucket = r->bucket,
         .object = e->key,
         .etag = e->etag,
-        .checksum = e->checksum,
+        .checksum = checksum,
         .size = e->size,
         .offset = offset,
         .length = length,
+        .entity = e->sums != NULL ? e : NULL,
     };
 }
 
@@ -112,8 +121,9 @@ static int fetch_span(struct group_reader *r, const struct entity *e, uint64_t o
 {
     _cleanup_(buf_done)
     struct buf data = BUF_INIT;
-    const struct group_request q = request_of(r, e, offset, length);
-    if (ask_owner(r, e, &q, &data) == 0) {
+    _cleanup_free_ char *checksum = checksum_of(e);
+    const struct group_request q = request_of(r, e, checksum, offset, length);
+    if (ask_owner(r, &q, &data) == 0) {
         metric_add(r->read, length);
         return sink->write(sink->context, data.data, data.len) == 0 ? 0 : -errno;
     }
@@ -133,7 +143,7 @@ int group_reader_fetch(void *reader, const struct entity *e, uint64_t offset, ui
     struct group_reader *r = reader;
     const uint64_t end = offset + length;
     struct dfc_sink rest = *sink;
-    if (e->etag[0] != '"' || length == 0)
+    if (!is_of_group(e) || length == 0)
         return r->store.fetch(r->store.context, e, offset, length, sink);
     for (uint64_t at = offset; at < end;) {
         uint64_t next = piece_end(at, end);
@@ -149,30 +159,30 @@ int group_reader_fetch(void *reader, const struct entity *e, uint64_t offset, ui
 
 /* ---- warming ---- */
 
-static bool owner_does(struct group_reader *r, const struct entity *e, struct group_request *q,
-                       enum group_how how)
+static bool owner_does(struct group_reader *r, struct group_request *q, enum group_how how)
 {
     _cleanup_(buf_done)
     struct buf none = BUF_INIT;
     q->how = how;
-    return ask_owner(r, e, q, &none) == 0;
+    return ask_owner(r, q, &none) == 0;
 }
 
 int group_reader_warm(struct group_reader *r, const struct entity *e, struct group_warm *w)
 {
     int rc = 0;
     w->had_bytes = w->has_bytes = 0;
-    if (e->etag[0] != '"')
+    if (!is_of_group(e))
         return -EOPNOTSUPP;
+    _cleanup_free_ char *checksum = checksum_of(e);
     const uint64_t rest = e->size > w->offset ? e->size - w->offset : 0;
     const uint64_t end = w->offset + (w->length < rest ? w->length : rest);
     for (uint64_t at = w->offset; at < end;) {
         uint64_t next = piece_end(at, end);
-        struct group_request q = request_of(r, e, at, next - at);
-        if (owner_does(r, e, &q, GROUP_CHECK)) {
+        struct group_request q = request_of(r, e, checksum, at, next - at);
+        if (owner_does(r, &q, GROUP_CHECK)) {
             w->had_bytes += next - at;
             w->has_bytes += next - at;
-        } else if (w->fetch && owner_does(r, e, &q, GROUP_WARM)) {
+        } else if (w->fetch && owner_does(r, &q, GROUP_WARM)) {
             w->has_bytes += next - at;
         } else if (w->fetch) {
             rc = -EIO;

@@ -2,8 +2,8 @@
  *
  * A group is never in the way.  If the owner rests, is slow, refuses, or gives bytes that are not
  * those that were asked for, the store is asked.  Bytes are given on after they were compared:
- * with the sum that came with them, and of a whole object with its checksum.  Entities without a
- * strong tag come from the store.  Any thread. */
+ * with the sum that came with them, with the sums of the entity, and of a whole object with its
+ * checksum.  Entities with neither sums nor a strong tag come from the store.  Any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,5 +41,6 @@ struct group_warm {
     /* Filled: bytes of the range that the disks of their owners had before, and have now. */
     uint64_t had_bytes, has_bytes;
 };
-/* 0; EIO: an owner has not got all of it, or does not answer; EOPNOTSUPP: no strong tag. */
+/* 0; EIO: an owner has not got all of it, or does not answer; EOPNOTSUPP: the entity has neither
+ * sums nor a strong tag. */
 int group_reader_warm(struct group_reader *r, const struct entity *e, struct group_warm *w);

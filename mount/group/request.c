@@ -4,14 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cache/piece.h"
 #include "common/buf.h"
+#include "common/mem.h"
 #include "common/parse.h"
 
 static const char *const hows[] = {[GROUP_FETCH] = "fetch",
                                    [GROUP_CACHED] = "cached",
                                    [GROUP_CHECK] = "check",
                                    [GROUP_WARM] = "warm"};
+
+struct piece_id group_request_piece(const struct group_request *r)
+{
+    _cleanup_free_ char *name =
+        xprintf("%s\n%s\n%s\n%s", r->scope, r->object, r->etag, r->checksum);
+    const struct cache_entity entity = {.name = name, .set = "", .size = r->size};
+    return piece_of(&entity, r->offset / PIECE_BYTES).id;
+}
 
 /* ---- the call ---- */
 
@@ -86,8 +94,10 @@ int group_request_parse(const char *(*query)(void *context, const char *name), v
         (rc = take_number(&s, "length", &r->length, err)) != 0 ||
         (rc = take_how(&s, &r->how, err)) != 0)
         return rc;
-    if (r->etag[0] != '"')
-        return error_set(err, E_INVALID, "parameter 'etag': it is not a strong entity tag");
+    if (!entity_names_bytes(r->etag, r->checksum))
+        return error_set(err, E_INVALID,
+                         "parameter 'etag': it is not a strong entity tag, and 'checksum' is not "
+                         "of sums");
     if (r->length == 0 || r->offset >= r->size || r->length > r->size - r->offset ||
         r->length > PIECE_BYTES - r->offset % PIECE_BYTES)
         return error_set(err, E_INVALID,

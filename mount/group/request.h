@@ -9,7 +9,9 @@
 
 #include <stdint.h>
 
+#include "cache/piece.h"
 #include "common/error.h"
+#include "mount/data/entity.h"
 
 #define GROUP_PIECE_PATH "/v1/piece"
 #define GROUP_SUM_CHARS 19 /* with quotes and end */
@@ -22,12 +24,16 @@ enum group_how {
 };
 
 struct group_request {
-    const char *scope; /* of names in caches */
-    const char *bucket, *object, *etag, *checksum;
-    uint64_t size; /* of the object */
+    const char *scope;                             /* of names in caches */
+    const char *bucket, *object, *etag, *checksum; /* entity_names_bytes() */
+    uint64_t size;                                 /* of the object */
     uint64_t offset, length;
     enum group_how how;
+    const struct entity *entity; /* of a reader: its sums are compared; NULL: none.  Not sent */
 };
+
+/* What is asked of whom depends on this name: for readers and members the same. */
+struct piece_id group_request_piece(const struct group_request *r);
 
 char *group_request_url(const char *member_url, const struct group_request *r); /* malloc'ed */
 /* query(context, name) gives a decoded parameter, or NULL.  Texts stay the query's.  E_INVALID. */

@@ -120,6 +120,23 @@ static void a_range_is_within_one_piece(void **unused)
     assert_int_equal(again(&r, &out, &p), E_INVALID);
 }
 
+static void a_block_needs_no_tag(void **unused)
+{
+    (void)unused;
+    struct group_request r = one, out;
+    struct parameters p;
+    r.etag = "";
+    assert_int_equal(again(&r, &out, &p), E_INVALID);
+    r.checksum = "sums:0123456789abcdef";
+    assert_int_equal(again(&r, &out, &p), 0);
+    const struct piece_id asked = group_request_piece(&r), heard = group_request_piece(&out);
+    assert_true(piece_id_equal(&asked, &heard));
+    assert_int_equal(asked.index, 1);
+    r.checksum = "sums:0123456789abcdee";
+    const struct piece_id other = group_request_piece(&r);
+    assert_false(piece_id_equal(&asked, &other));
+}
+
 static void the_sum_is_of_every_byte_and_of_its_place(void **unused)
 {
     (void)unused;
@@ -152,6 +169,7 @@ int main(void)
         cmocka_unit_test(a_request_arrives_as_it_was),
         cmocka_unit_test(a_missing_parameter_is_told),
         cmocka_unit_test(a_range_is_within_one_piece),
+        cmocka_unit_test(a_block_needs_no_tag),
         cmocka_unit_test(the_sum_is_of_every_byte_and_of_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,9 +17,12 @@ static const struct http_route member_routes[] = {
      .begin = group_piece_begin,
      .summary = "Bytes of one version of an object, within one piece of 4 MiB.",
      .query = HTTP_PARAMETERS(
-         {"bucket", "its name"}, {"object", "its name"}, {"etag", "the version's entity tag"},
-         {"checksum", "TYPE:HEX of the version, or empty"}, {"size", "of the version, in bytes"},
-         {"scope", "BUCKET-ID/TIME-OF-CREATION-MS"}, {"offset", "bytes"}, {"length", "bytes"},
+         {"bucket", "its name"}, {"object", "its name"},
+         {"etag", "the version's entity tag; empty: the checksum is of sums"},
+         {"checksum", "TYPE:HEX of the version, or empty; sums:HEX of a block of a volume, "
+                      "which never changes"},
+         {"size", "of the version, in bytes"}, {"scope", "BUCKET-ID/TIME-OF-CREATION-MS"},
+         {"offset", "bytes"}, {"length", "bytes"},
          {"how", "fetch: what is missing is fetched and kept; cached: only "
                  "what this member has; check: whether it has all; "
                  "warm: the same, after it has fetched what is missing"}),

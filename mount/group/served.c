@@ -70,9 +70,6 @@ static int ask_earlier(struct served_bucket *b, const struct entity *e, uint64_t
                        uint64_t length, struct buf *data)
 {
     const struct served_options *o = &b->served->options;
-    _cleanup_free_ char *name = tiers_name(b->tiers.scope, e);
-    const struct cache_entity entity = {.name = name, .set = "", .size = e->size};
-    const struct piece piece = piece_of(&entity, offset / PIECE_BYTES);
     const struct group_request q = {
         .scope = b->tiers.scope,
         .bucket = b->tree.bucket,
@@ -84,8 +81,9 @@ static int ask_earlier(struct served_bucket *b, const struct entity *e, uint64_t
         .length = length,
         .how = GROUP_CACHED,
     };
+    const struct piece_id piece = group_request_piece(&q);
     struct group_map *map = group_members_map(o->members);
-    const struct group_member *had = group_map_earlier(map, &piece.id, o->self);
+    const struct group_member *had = group_map_earlier(map, &piece, o->self);
     int rc = had != NULL ? group_peers_ask(o->peers, had, &q, data, NULL) : E_NOT_FOUND;
     group_map_unref(map);
     return rc;

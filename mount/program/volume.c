@@ -16,6 +16,7 @@
 #include "mount/bucket/tree.h"
 #include "mount/data/tiers.h"
 #include "mount/fuse/session.h"
+#include "mount/group/reader.h"
 #include "mount/meta/engines.h"
 #include "mount/program/client.h"
 #include "mount/program/options.h"
@@ -50,7 +51,8 @@ static int serve_files(struct mounted *m, struct volfs *files)
                    : program_fail(PROGRAM_FAILED, "serve '%s': %s", m->directory, strerror(-rc));
 }
 
-static int serve_tree(struct mounted *m, struct tree *tree, struct volume *v)
+static int serve_tree(struct mounted *m, struct tree *tree, struct group_reader *group,
+                      struct volume *v)
 {
     struct volfs *files;
     struct error err = ERROR_INIT;
@@ -76,6 +78,7 @@ static int serve_tree(struct mounted *m, struct tree *tree, struct volume *v)
     };
     const struct volfs_store store = {
         .reads = {.context = tree, .fetch = tree_fetch},
+        .group = group,
         .context = tree,
         .put = store_put,
         .remove = store_remove,
@@ -93,6 +96,45 @@ static int serve_tree(struct mounted *m, struct tree *tree, struct volume *v)
     return code;
 }
 
+static int open_group(struct mounted *m, struct tree *tree, struct group_reader **group,
+                      struct error *err)
+{
+    const struct options *o = m->options;
+    const struct data_store bucket = {.context = tree, .fetch = tree_fetch};
+    _cleanup_free_ char *scope = tree_scope(tree);
+    const struct group_reader_options options = {
+        .client = tree->client,
+        .group = o->cache_group,
+        .key_file = m->group_key_file,
+        .bucket = tree->bucket,
+        .scope = scope,
+        .refresh_ms = o->group_refresh_ms,
+        .connect_ms = o->group_connect_ms,
+        .wait_ms = o->group_wait_ms,
+    };
+    sigset_t all, before;
+    if (o->cache_group == NULL)
+        return 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = group_reader_open(&options, &bucket, group, err);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+/* The group's thread may be in a call, which is cancelled once all bytes are stored. */
+static int serve_grouped(struct mounted *m, struct tree *tree, struct volume *v)
+{
+    struct group_reader *group = NULL;
+    struct error err = ERROR_INIT;
+    if (open_group(m, tree, &group, &err) != 0)
+        return program_fail(PROGRAM_FAILED, "%s", err.message);
+    int code = serve_tree(m, tree, group, v);
+    dfc_client_cancel(tree->client);
+    group_reader_close(group);
+    return code;
+}
+
 static int serve_bucket(struct mounted *m, struct dfc_client *client, struct volume *v)
 {
     struct tree tree;
@@ -105,7 +147,7 @@ static int serve_bucket(struct mounted *m, struct dfc_client *client, struct vol
     int rc = tree_open(&tree, client, bucket, "", &err);
     if (rc != DFC_OK)
         return program_fail(client_exit_of(rc), "%s", err.message);
-    int code = serve_tree(m, &tree, v);
+    int code = serve_grouped(m, &tree, v);
     tree_close(&tree);
     return code;
 }

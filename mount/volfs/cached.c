@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "mount/group/reader.h"
 #include "mount/volfs/objects.h"
 
 /* ---- layers ---- */
@@ -35,16 +36,19 @@ int cached_open(struct cached *c, const struct cache_options *options, const cha
     int rc = options->directories != NULL ? cache_open(options, &cache, err) : 0;
     if (rc != 0)
         return rc;
+    struct data_store below = store->reads;
+    if (store->group != NULL)
+        below = (struct data_store){.context = store->group, .fetch = group_reader_fetch};
     *c = (struct cached){
-        .tiers = {.cache = cache, .scope = xstrdup(volume), .store = store->reads},
+        .tiers = {.cache = cache, .scope = xstrdup(volume), .store = below},
         .compared = {.from = {.context = &c->tiers, .fetch = tiers_fetch},
                      .again = store->reads,
                      .differs = tiers_differ},
-        .from_bucket = {.from = store->reads},
+        .from_below = {.from = below, .again = store->reads},
         .store = *store,
     };
     c->warming = c->tiers;
-    c->warming.store = (struct data_store){.context = &c->from_bucket, .fetch = sums_fetch};
+    c->warming.store = (struct data_store){.context = &c->from_below, .fetch = sums_fetch};
     return 0;
 }
 

@@ -1,11 +1,11 @@
-/* The disk cache of a volume: its blocks, by name and sums.
+/* The caches of a volume: its blocks, by name and sums, on this machine's disk and in a group.
  *
- *     buffer -> sums -> tiers -> cache, or the bucket        reads: all is compared
+ *     buffer -> sums -> tiers -> cache, or group, or the bucket      reads: all is compared
  *     put    -> the bucket, then the cache                   a block that was written may stay
- *     warm   -> the bucket -> sums -> cache                  only what was compared is kept
+ *     warm   -> the group, or the bucket -> sums -> cache    only what was compared is kept
  *
- * What the cache gives is compared with the sums that the metadata have.  A piece that differs is
- * removed, and its bytes come from the bucket. */
+ * What the cache or the group gives is compared with the sums that the metadata have.  A piece that
+ * differs is removed from the cache, and its bytes come from the bucket. */
 #pragma once
 
 #include "mount/data/sums.h"
@@ -13,10 +13,10 @@
 #include "mount/volfs/store.h"
 
 struct cached {
-    struct tiers tiers;      /* of reads */
-    struct tiers warming;    /* the same cache, over what was compared */
-    struct sums compared;    /* the tiers' bytes */
-    struct sums from_bucket; /* the bucket's bytes */
+    struct tiers tiers;     /* of reads */
+    struct tiers warming;   /* the same cache, over what was compared */
+    struct sums compared;   /* the tiers' bytes */
+    struct sums from_below; /* those of the group, or of the bucket */
     struct volfs_store store;
 };
 

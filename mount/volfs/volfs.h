@@ -96,8 +96,9 @@ ssize_t volfs_write(struct volfs_file *f, const struct volfs_range *r, const voi
 ssize_t volfs_append(struct volfs_file *f, const void *from, size_t size);
 /* The set-id bits of the file end with what was written. */
 void volfs_drop_setid(struct volfs_file *f);
-/* A range of the file and the disk cache.  With `fetch` what is missing is fetched, and written
- * before the call returns.  EOPNOTSUPP: there is no disk cache; ENOSPC: it has not taken all. */
+/* A range of the file and the disk cache, without one the disks of the group's members.  With
+ * `fetch` what is missing is fetched, and written before the call returns.  EOPNOTSUPP: there is
+ * neither cache nor group; ENOSPC: the cache has not taken all; EIO: a member has not. */
 struct volfs_warm {
     uint64_t offset, size;
     bool fetch;

@@ -3,12 +3,25 @@
 #include <errno.h>
 
 #include "common/log.h"
+#include "mount/group/reader.h"
 #include "mount/volfs/reading.h"
 #include "mount/volfs/volfs_parts.h"
+
+/* Without a disk here: on those of the members. */
+static int warm_members(struct cached *c, const struct reading_part *p, struct volfs_warm *w)
+{
+    struct group_warm g = {.offset = p->in_block, .length = p->size, .fetch = w->fetch};
+    int rc = group_reader_warm(c->store.group, p->entity, &g);
+    w->had_bytes += g.had_bytes;
+    w->has_bytes += g.has_bytes;
+    return rc;
+}
 
 static int warm_part(struct cached *c, const struct reading_part *p, struct volfs_warm *w)
 {
     int rc = 0;
+    if (c->tiers.cache == NULL)
+        return warm_members(c, p, w);
     const uint64_t had = tiers_cached(&c->tiers, p->entity, p->in_block, p->size);
     if (w->fetch)
         rc = tiers_warm(&c->warming, p->entity, p->in_block, p->size);
@@ -45,7 +58,7 @@ int warm_inode(struct volfs *v, uint64_t ino, struct volfs_warm *w)
     struct volume_extent *extents;
     size_t count = 0;
     w->had_bytes = w->has_bytes = 0;
-    if (v->cached.tiers.cache == NULL)
+    if (v->cached.tiers.cache == NULL && v->cached.store.group == NULL)
         return -EOPNOTSUPP;
     if (w->offset > INT64_MAX / 2 || w->size > INT64_MAX / 2)
         return -EINVAL;

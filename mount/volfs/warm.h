@@ -1,4 +1,4 @@
-/* Ranges of files come into the disk cache, block by block. */
+/* Ranges of files come into the disk cache or the cache group, block by block. */
 #pragma once
 
 #include "mount/volfs/volfs.h"

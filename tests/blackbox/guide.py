@@ -42,7 +42,7 @@ PAGES = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "
 HOME = "/home/me/dfc"
 MOUNTS = ("checkpoints.md", "mount.md")  # run alone: they need FUSE and a mount namespace
 PROGRAMS = {"etcd": "etcd-server", "aws": "awscli", "rclone": "rclone", "s3cmd": "s3cmd",
-            "bsdtar": "libarchive-tools"}
+            "bsdtar": "libarchive-tools", "redis-server": "redis-server"}
 FIRST_PORT = 8080
 WITH_PORT = re.compile(r"(127\.0\.0\.1:|-port[= ]|_port\": )(\d+)")
 FENCE = re.compile(r"^```(.*)$")

@@ -14,6 +14,7 @@ import time
 
 import mount_trees
 import mount_volume
+import mount_volume_group
 from lib import check, equal, main
 from mount_bucket import fails
 from mount_lib import (DETACH, LIBC, clean, directory_of, kill_all, mount, mounted, mounts, needs_fuse,
@@ -311,6 +312,13 @@ def test_a_server_that_lost_commits_is_refused(c):
         equal(mounts(path), [], "mounts")
     finally:
         clean()
+
+
+# --- a cache group ---------------------------------------------------------------------------------
+
+def test_two_mounts_share_a_group_of_three(c):
+    with mount_volume_group.Group(c, "group", made) as (url, members):
+        mount_volume_group.once_for_two_mounts(c, url, members)
 
 
 def test_no_sanitizer_found_anything(_):
