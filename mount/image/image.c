@@ -48,7 +48,8 @@ int image_open(const struct image_options *options, struct dfc_client *client, s
                                             .cache_directories = options->cache_directories,
                                             .cache_bytes = options->cache_bytes,
                                             .cache_free_percent = options->cache_free_percent,
-                                            .cache_idle_ms = options->cache_idle_ms};
+                                            .cache_idle_ms = options->cache_idle_ms,
+                                            .group = options->group};
     im->options = *options;
     int rc = vdisc_open_table(client, options->bucket, options->key, &im->vdisc, err);
     if (rc != DFC_OK) {

@@ -5,7 +5,9 @@
  * never changes: attributes and names, also those that are missing, may be kept for ever.
  *
  *     metadata  → a buffer of its own  ─┐
- *     contents  → the data buffer      ─┴→ disk cache, if there is one → the store, by entity tag
+ *     contents  → the data buffer      ─┴→ disk cache, group → the store, by entity tag
+ *
+ * Disk cache and group may be absent.
  *
  * Functions return 0 or -errno.  EIO: the image is damaged, or an object is not what it was when
  * the image was burned; the log says which.  Any thread may call. */
@@ -18,6 +20,7 @@
 #include <sys/statvfs.h>
 
 #include "api/dfc.h"
+#include "mount/group/reader.h"
 #include "vdisc/iso_read.h"
 
 #define IMAGE_ROOT 1
@@ -29,7 +32,8 @@ struct image_options {
     unsigned fetchers;
     const char *cache_directories; /* "DIR:DIR…"; NULL: no disk cache */
     uint64_t cache_bytes, cache_free_percent, cache_idle_ms;
-    pid_t supervisor; /* the parent */
+    struct group_reader_options group; /* its group, NULL: none; key file and times: they stay */
+    pid_t supervisor;                  /* the parent */
 };
 
 struct image;

@@ -1,7 +1,6 @@
 #include "mount/image/objects.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +15,31 @@
 #define STREAMS 4          /* that share the memory */
 
 /* --- the store -------------------------------------------------------------------------------- */
+
+static int open_group(const struct objects *o, struct objects_bucket *b)
+{
+    struct error err = ERROR_INIT;
+    struct group_reader_options options = o->group;
+    options.client = o->client;
+    options.bucket = b->tree.bucket;
+    options.scope = b->tiers.scope;
+    if (options.group == NULL)
+        return 0;
+    if (group_reader_open(&options, &b->tiers.store, &b->group, &err) != 0) {
+        log_warn("the cache group cannot be read through", lerr(&err));
+        return -EIO;
+    }
+    b->tiers.store = (struct data_store){.context = b->group, .fetch = group_reader_fetch};
+    return 0;
+}
+
+static void bucket_free(struct objects_bucket *b)
+{
+    group_reader_close(b->group);
+    free(b->tiers.scope);
+    tree_close(&b->tree);
+    free(b);
+}
 
 /* With the lock held.  A bucket is asked for once. */
 static int bucket_of(struct objects *o, const char *name, struct objects_bucket **out)
@@ -36,8 +60,12 @@ static int bucket_of(struct objects *o, const char *name, struct objects_bucket 
     b->tiers = (struct tiers){
         .cache = o->cache,
         .store = {.context = &b->tree, .fetch = tree_fetch},
-        .scope = xprintf("%" PRIu64 "/%" PRId64, b->tree.bucket_id, b->tree.bucket_made_ms),
+        .scope = tree_scope(&b->tree),
     };
+    if (open_group(o, b) != 0) {
+        bucket_free(b);
+        return -EIO;
+    }
     o->buckets = xrealloc(o->buckets, (o->bucket_count + 1) * sizeof *o->buckets);
     o->buckets[o->bucket_count++] = b;
     *out = b;
@@ -228,8 +256,10 @@ int objects_open(struct objects *o, const struct objects_options *options, const
                  struct dfc_client *client, struct dfc_error *err)
 {
     const struct data_store store = {.context = o, .fetch = fetch};
-    *o = (struct objects){
-        .vdisc = v, .client = client, .image_bytes = vdisc_table_size(vdisc_table_of(v))};
+    *o = (struct objects){.vdisc = v,
+                          .client = client,
+                          .group = options->group,
+                          .image_bytes = vdisc_table_size(vdisc_table_of(v))};
     pthread_mutex_init(&o->lock, NULL);
     for (size_t i = 0; i < OBJECTS_READERS; i++)
         pthread_mutex_init(&o->readers[i].lock, NULL);
@@ -260,11 +290,8 @@ void objects_close(struct objects *o)
     buffer_free(o->metadata);
     buffer_free(o->data);
     cache_close(o->cache);
-    for (size_t i = 0; i < o->bucket_count; i++) {
-        free(o->buckets[i]->tiers.scope);
-        tree_close(&o->buckets[i]->tree);
-        free(o->buckets[i]);
-    }
+    for (size_t i = 0; i < o->bucket_count; i++)
+        bucket_free(o->buckets[i]);
     free(o->buckets);
     for (uint32_t i = 0; o->entities != NULL && i < vdisc_table_of(o->vdisc)->count; i++)
         entity_unref(atomic_load(&o->entities[i]));

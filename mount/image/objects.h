@@ -1,4 +1,5 @@
-/* The objects of an image as entities, and their bytes through buffers and the disk cache. */
+/* The objects of an image as entities, and their bytes through buffers, the disk cache and the
+ * cache group. */
 #pragma once
 
 #include <pthread.h>
@@ -7,6 +8,7 @@
 #include "mount/bucket/tree.h"
 #include "mount/data/buffer.h"
 #include "mount/data/tiers.h"
+#include "mount/group/reader.h"
 #include "vdisc/client/image.h"
 
 #define OBJECTS_READERS 64
@@ -17,12 +19,14 @@ struct objects_options {
     unsigned fetchers;
     const char *cache_directories;
     uint64_t cache_bytes, cache_free_percent, cache_idle_ms;
+    struct group_reader_options group; /* its group, NULL: none; key file and times: they stay */
 };
 
 /* A bucket of the image, and how the disk cache knows its objects: as a mounted bucket does. */
 struct objects_bucket {
     struct tree tree;
     struct tiers tiers;
+    struct group_reader *group; /* NULL: none */
 };
 
 /* Who reads a region of the image in order. */
@@ -35,6 +39,7 @@ struct objects {
     const struct vdisc *vdisc;
     struct dfc_client *client;
     struct cache *cache; /* NULL: there is no disk cache */
+    struct group_reader_options group;
     struct buffer *metadata, *data;
     uint64_t image_bytes;
     uint64_t ahead_bytes;               /* the window of a reader */

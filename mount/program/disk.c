@@ -181,6 +181,7 @@ int serve_disk(struct mounted *m, struct dfc_client *client)
         .cache_bytes = o->cache_bytes,
         .cache_free_percent = o->cache_free_percent,
         .cache_idle_ms = o->cache_idle_ms,
+        .group = serve_group(m),
     };
     sigfillset(&all); /* signals are read where the end is awaited */
     pthread_sigmask(SIG_SETMASK, &all, NULL);

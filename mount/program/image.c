@@ -28,6 +28,7 @@ int serve_image(struct mounted *m, struct dfc_client *client)
         .cache_bytes = o->cache_bytes,
         .cache_free_percent = o->cache_free_percent,
         .cache_idle_ms = o->cache_idle_ms,
+        .group = serve_group(m),
         .supervisor = m->supervisor,
     };
     /* libfuse waits for a signal in the first thread: others must not get it. */

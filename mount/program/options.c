@@ -238,15 +238,13 @@ static int flags_check(const struct options *o, struct error *err)
         if (rows[i].no_volume && (o->given >> i & 1) != 0)
             return error_set(err, E_INVALID, "--%s is not for volumes: omit it", rows[i].name);
     }
-    if (o->cache_group != NULL && strcmp(o->verb, "mount-image") == 0)
-        return error_set(err, E_INVALID, "--cache-group is not for images: omit it");
     if (o->mode != NULL && strcmp(o->mode, "fuse") != 0 && !options_by_tcmu(o))
         return error_set(err, E_INVALID, "there is no --mode %s: expected fuse or tcmu", o->mode);
     if (options_by_tcmu(o) && strcmp(o->verb, "mount-image") != 0)
         return error_set(err, E_INVALID, "--mode tcmu is for images alone: omit it");
     if (o->cache_group != NULL && o->cache_group[0] == '\0')
         return error_set(err, E_INVALID, "--cache-group is empty: give the name of a group");
-    if (o->group_key_file != NULL && o->cache_group == NULL && strcmp(o->verb, "mount") == 0)
+    if (o->group_key_file != NULL && o->cache_group == NULL && strncmp(o->verb, "mount", 5) == 0)
         return error_set(err, E_INVALID, "--group-key-file needs --cache-group");
     if (o->writable && o->read_only)
         return error_set(err, E_INVALID, "--writable and --read-only exclude each other");

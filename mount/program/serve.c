@@ -51,6 +51,18 @@ void serve_ready(void *context)
     log_info("mounted", lstr("url", shown), lstr("directory", m->directory));
 }
 
+struct group_reader_options serve_group(const struct mounted *m)
+{
+    const struct options *o = m->options;
+    return (struct group_reader_options){
+        .group = o->cache_group,
+        .key_file = m->group_key_file,
+        .refresh_ms = o->group_refresh_ms,
+        .connect_ms = o->group_connect_ms,
+        .wait_ms = o->group_wait_ms,
+    };
+}
+
 static int serve_vfs(struct mounted *m, struct vfs *v)
 {
     int rc = session_serve(m->session, v, serve_ready, m);
@@ -79,14 +91,7 @@ static int serve_client(struct mounted *m, struct dfc_client *client)
         .cache_bytes = o->cache_bytes,
         .cache_free_percent = o->cache_free_percent,
         .cache_idle_ms = o->cache_idle_ms,
-        .group =
-            {
-                .group = o->cache_group,
-                .key_file = m->group_key_file,
-                .refresh_ms = o->group_refresh_ms,
-                .connect_ms = o->group_connect_ms,
-                .wait_ms = o->group_wait_ms,
-            },
+        .group = serve_group(m),
         .writable = o->writable,
         .writing =
             {

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "mount/group/reader.h"
+
 #define SERVE_THREADS 64 /* calls of programs at once: most of them wait */
 /* Of a mount of plogs: each rank that writes a file may wait for the store in one. */
 #define SERVE_PLOG_THREADS 512
@@ -40,6 +42,8 @@ int serve(struct mounted *m);
 void serve_started(void *mounted);
 /* For session_serve(): the caller is told.  context: the struct mounted. */
 void serve_ready(void *context);
+/* Its group, or NULL, key file and times. */
+struct group_reader_options serve_group(const struct mounted *m);
 /* volume.c: the same of a volume; an exit code. */
 int serve_volume(struct mounted *m, struct dfc_client *client);
 int serve_image(struct mounted *m, struct dfc_client *client); /* image.c */

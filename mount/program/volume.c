@@ -16,7 +16,6 @@
 #include "mount/bucket/tree.h"
 #include "mount/data/tiers.h"
 #include "mount/fuse/session.h"
-#include "mount/group/reader.h"
 #include "mount/meta/engines.h"
 #include "mount/program/client.h"
 #include "mount/program/options.h"
@@ -99,21 +98,14 @@ static int serve_tree(struct mounted *m, struct tree *tree, struct group_reader 
 static int open_group(struct mounted *m, struct tree *tree, struct group_reader **group,
                       struct error *err)
 {
-    const struct options *o = m->options;
     const struct data_store bucket = {.context = tree, .fetch = tree_fetch};
     _cleanup_free_ char *scope = tree_scope(tree);
-    const struct group_reader_options options = {
-        .client = tree->client,
-        .group = o->cache_group,
-        .key_file = m->group_key_file,
-        .bucket = tree->bucket,
-        .scope = scope,
-        .refresh_ms = o->group_refresh_ms,
-        .connect_ms = o->group_connect_ms,
-        .wait_ms = o->group_wait_ms,
-    };
+    struct group_reader_options options = serve_group(m);
     sigset_t all, before;
-    if (o->cache_group == NULL)
+    options.client = tree->client;
+    options.bucket = tree->bucket;
+    options.scope = scope;
+    if (options.group == NULL)
         return 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

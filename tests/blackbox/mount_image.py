@@ -12,7 +12,10 @@ import signal
 import subprocess
 import sys
 
+from group_lib import Cached, await_members
 from lib import check, equal, in_parallel, main, wait_for
+from mount_cache import stats
+from mount_group import flags as group_flags
 from mount_lib import (directory_of, has_ended, mounts, needs_fuse, said_by_sanitizers,
                        server, to_be_cleaned, umount)
 
@@ -263,6 +266,31 @@ def test_a_disk_cache_outlives_the_mount(c):
     check(any(line.startswith("dfc_cache_read_bytes") and float(line.split()[-1]) > 9 * MIB
               for line in stats.splitlines()), stats)
     umount(c, path)
+
+
+def test_a_cache_group_gives_what_it_keeps(c):
+    members = [Cached(c, i + 1) for i in range(2)]
+    await_members(c, [m.name for m in members])
+    fetched = []
+    for at in ("first", "second"):
+        path = mount(c, "pack", *group_flags(c), at=at)
+        check_all(path)
+        of = stats(path)
+        check(of["dfc_group_read_bytes_total"] > 9 * MIB, of)
+        equal(of["dfc_group_passed_bytes_total"], 0, "bytes that no member gave")
+        fetched.append(sum(m.stat("group_fetched_bytes_total") for m in members))
+        umount(c, path)
+    equal(fetched[0], fetched[1], "bytes that the members fetched for the second mount")
+    for member in members:
+        member.kill()
+    path = mount(c, "pack", *group_flags(c), at="without")
+    check_all(path)
+    equal(stats(path)["dfc_group_read_bytes_total"], 0, "bytes of members that are dead")
+    umount(c, path)
+    for words, says in ((("--cache-group=",), "--cache-group is empty"),
+                        (("--group-key-file=/k",), "needs --cache-group")):
+        done = c.dfcctl("vdisc", "mount", image("pack"), directory_of(c, "none"), *words)
+        check(done.returncode == 2 and says in done.stderr, f"{words}: {done}")
 
 
 def test_at_the_end(c):
