@@ -7,12 +7,13 @@
  *      removes the device */
 #include "mount/program/disk.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -23,7 +24,6 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "common/parse.h"
 #include "mount/image/objects.h"
 #include "mount/program/client.h"
 #include "mount/program/mounts.h"
@@ -39,9 +39,10 @@
 
 /* What the supervisor and its processes share. */
 struct disk {
-    atomic_bool made;   /* the device: by this mount */
+    atomic_bool ours;   /* the device */
     atomic_bool served; /* the mount has answered */
     struct device device;
+    char path[32]; /* "/dev/sdX"; "": there is none yet */
 };
 
 /* --- a process that serves -------------------------------------------------------------------- */
@@ -52,7 +53,6 @@ struct serving {
     struct objects objects;
     struct device_ring ring;
     struct server *server;
-    char *disk; /* "/dev/sdX" */
 };
 
 static int read_image(void *context, uint64_t offset, size_t size, void *to)
@@ -61,14 +61,13 @@ static int read_image(void *context, uint64_t offset, size_t size, void *to)
     return objects_read(context, &r, to);
 }
 
-/* Which image it is: a process that takes over must have the same one. */
-static char *identity(const struct mounted *m, const struct vdisc_table *t)
+static int attach(struct disk *d, struct error *err)
 {
-    char hex[2 * TABLE_ID + 1];
-    if (!t->pinned)
-        return xprintf("dfc/%.128s", m->prefix);
-    format_hex(t->image_id, TABLE_ID, hex);
-    return xprintf("dfc/%s", hex);
+    _cleanup_free_ char *path = NULL;
+    int rc = device_attach(&d->device, &path, err);
+    if (rc == 0)
+        snprintf(d->path, sizeof d->path, "%s", path);
+    return rc;
 }
 
 static int start(struct serving *v, struct error *err)
@@ -76,14 +75,18 @@ static int start(struct serving *v, struct error *err)
     struct disk *d = v->m->disk;
     const struct vdisc_table *t = vdisc_table_of(v->vdisc);
     const uint64_t bytes = vdisc_table_size(t);
-    _cleanup_free_ char *image = identity(v->m, t);
-    int rc = device_make(&d->device, image, bytes, err);
+    static_assert(DEVICE_ID == TABLE_ID, "an image id");
+    _cleanup_free_ char *image =
+        device_image(v->m->bucket, v->m->prefix, t->pinned ? t->image_id : NULL, bytes);
+    int rc = device_claim(&d->device, v->m->supervisor, err);
     if (rc != 0)
         return rc;
-    atomic_store(&d->made, true);
-    rc = device_own(&d->device, v->m->supervisor, err);
+    atomic_store(&d->ours, true);
+    rc = device_make(&d->device, image, bytes, err);
     if (rc == 0)
         rc = device_open(&d->device, &v->ring, err);
+    if (rc == E_EXISTS)
+        atomic_store(&d->ours, false);
     if (rc != 0)
         return rc;
     const struct server_options options = {
@@ -98,26 +101,27 @@ static int start(struct serving *v, struct error *err)
         .context = &v->objects,
     };
     rc = server_start(&options, &v->server, err);
-    return rc == 0 ? device_attach(&d->device, &v->disk, err) : rc;
+    return rc == 0 ? attach(d, err) : rc;
 }
 
-static bool is_mounted(const struct serving *v)
+/* This disk: another one may be mounted at the directory meanwhile. */
+static bool is_mounted(const struct mounted *m)
 {
-    _cleanup_free_ char *source = mounts_source(v->m->directory, "iso9660");
-    return source != NULL && strcmp(source, v->disk) == 0;
+    _cleanup_free_ char *source = mounts_source(m->directory, "iso9660");
+    return source != NULL && strcmp(source, m->disk->path) == 0;
 }
 
 static int mount_disk(const struct serving *v, struct error *err)
 {
-    const char *directory = v->m->directory;
-    if (is_mounted(v) ||
-        mount(v->disk, directory, "iso9660", MS_RDONLY | MS_NODEV | MS_NOSUID, NULL) == 0)
+    const char *directory = v->m->directory, *path = v->m->disk->path;
+    if (is_mounted(v->m) ||
+        mount(path, directory, "iso9660", MS_RDONLY | MS_NODEV | MS_NOSUID, NULL) == 0)
         return 0;
     if (errno == ENODEV)
         return error_set(err, E_UNSUPPORTED,
                          "the kernel has no file system iso9660: run 'modprobe isofs', or use "
                          "'--mode fuse'");
-    return error_errno(err, errno, "mount '%s' at '%s'", v->disk, directory);
+    return error_errno(err, errno, "mount '%s' at '%s'", path, directory);
 }
 
 /* Until nothing has the disk mounted, or a signal comes. */
@@ -135,8 +139,8 @@ static int wait_for_end(struct serving *v, struct error *err)
                            {.fd = table, .events = POLLPRI}};
     bool mounted = true;
     while (fds[0].revents == 0 && fds[1].revents == 0) {
-        mounted = mounted && is_mounted(v);
-        if (!mounted && device_is_idle(v->disk))
+        mounted = mounted && is_mounted(v->m);
+        if (!mounted && device_is_idle(v->m->disk->path))
             return 0;
         if (poll(fds, 3, mounted ? -1 : LOOK_MS) < 0 && errno != EINTR)
             return error_errno(err, errno, "wait for the end of the mount");
@@ -199,7 +203,6 @@ int serve_disk(struct mounted *m, struct dfc_client *client)
     device_close(&v.ring);
     objects_close(&v.objects);
     vdisc_close(v.vdisc);
-    free(v.disk);
     return code;
 }
 
@@ -223,10 +226,9 @@ static bool can_go_on(void *context)
 static int take_down(const struct mounted *m)
 {
     struct error err = ERROR_INIT;
-    _cleanup_free_ char *source = mounts_source(m->directory, "iso9660");
-    if (source != NULL && atomic_load(&m->disk->served))
+    if (is_mounted(m))
         umount2(m->directory, MNT_DETACH | UMOUNT_NOFOLLOW);
-    if (!atomic_load(&m->disk->made) || device_remove(&m->disk->device, &err) == 0)
+    if (!atomic_load(&m->disk->ours) || device_remove(&m->disk->device, m->supervisor, &err) == 0)
         return PROGRAM_OK;
     log_error("the device is not removed", lerr(&err));
     return program_fail(PROGRAM_FAILED, "%s", err.message);

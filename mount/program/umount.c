@@ -101,10 +101,14 @@ static int umount_disk(const char *path, const struct device *d, const struct op
     const pid_t owner = device_owner(d);
     _cleanup_close_ int supervisor = owner != 0 ? pidfd_open(owner, 0) : -1;
     _cleanup_free_ char *source = mounts_source(path, "iso9660");
-    int code = source != NULL ? unmount(path, false) : PROGRAM_OK;
+    _cleanup_free_ char *disk = device_path(d);
+    /* Another file system may be mounted there meanwhile; a disk may have been taken away. */
+    const bool is_ours =
+        source != NULL && (disk != NULL ? strcmp(source, disk) == 0 : access(source, F_OK) != 0);
+    int code = is_ours ? unmount(path, false) : PROGRAM_OK;
     if (code == PROGRAM_OK)
         code = await(supervisor, path, clock_ms() + o->timeout_ms);
-    if (code != PROGRAM_OK || !device_exists(d) || device_remove(d, &err) == 0)
+    if (code != PROGRAM_OK || !device_exists(d) || device_remove(d, owner, &err) == 0)
         return code;
     return program_fail(PROGRAM_FAILED, "%s", err.message);
 }

@@ -17,6 +17,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/parse.h"
 #include "mount/tcmu/device_parts.h"
 #include "mount/tcmu/sysfile.h"
 
@@ -52,12 +53,17 @@ bool device_exists(const struct device *d)
     return access(core, F_OK) == 0;
 }
 
-int device_lock(void)
+int device_lock(struct error *err)
 {
-    int fd = open(DEVICE_TARGET, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0)
-        flock(fd, LOCK_EX);
-    return fd;
+    _cleanup_close_ int fd =
+        open(DEVICE_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_errno(err, errno, "open '" DEVICE_LOCK "'");
+    while (flock(fd, LOCK_EX) != 0) {
+        if (errno != EINTR)
+            return error_errno(err, errno, "lock '" DEVICE_LOCK "'");
+    }
+    return steal_fd(&fd);
 }
 
 bool device_wait(bool (*is)(void *context), void *context)
@@ -141,6 +147,12 @@ static char *find_uio(const struct device *d, char **image)
     return NULL;
 }
 
+static int make_folder(const char *core, struct error *err)
+{
+    int rc = sysfile_make(DEVICE_HBA, err);
+    return rc == 0 ? sysfile_make(core, err) : rc;
+}
+
 /* No read may end since a server is away: neither the ring nor the disk has a timeout. */
 static int configure(const struct device *d, const char *image, uint64_t bytes, struct error *err)
 {
@@ -161,14 +173,25 @@ static int configure(const struct device *d, const char *image, uint64_t bytes, 
     return rc == 0 ? sysfile_write(enable, "1", err) : rc;
 }
 
+/* The kernel's parameters end at a comma, and a bucket's users choose names: so they are hashed. */
+char *device_image(const char *bucket, const char *key, const uint8_t *id, uint64_t bytes)
+{
+    char hex[2 * DEVICE_ID + 1];
+    if (id == NULL) {
+        _cleanup_free_ char *name = xprintf("%s/%s", bucket, key);
+        const XXH128_hash_t h = XXH3_128bits(name, strlen(name));
+        return xprintf("dfc/%016" PRIx64 "%016" PRIx64 "-%" PRIu64, h.high64, h.low64, bytes);
+    }
+    format_hex(id, DEVICE_ID, hex);
+    return xprintf("dfc/%s", hex);
+}
+
 int device_make(const struct device *d, const char *image, uint64_t bytes, struct error *err)
 {
-    _cleanup_close_ int lock = device_lock();
+    _cleanup_close_ int lock = device_lock(err);
     _cleanup_free_ char *core = device_core(d, "");
     _cleanup_free_ char *enable = device_core(d, "/enable");
-    int rc = sysfile_make(DEVICE_HBA, err);
-    if (rc == 0)
-        rc = sysfile_make(core, err);
+    int rc = lock < 0 ? lock : make_folder(core, err);
     if (rc == 0 && sysfile_number(enable) == 0)
         rc = configure(d, image, bytes, err);
     if (rc != 0)
@@ -207,6 +230,11 @@ int device_open(const struct device *d, struct device_ring *r, struct error *err
     _cleanup_free_ char *size = xprintf(UIO "/%s/maps/map0/size", uio);
     struct opening o = {.path = path};
     device_wait(is_open, &o);
+    if (o.fd < 0 && errno == EBUSY)
+        return error_set(err, E_EXISTS,
+                         "another process serves '%s' ('fuser %s' names it): 'dfcctl vdisc umount' "
+                         "ends that, where the image was mounted",
+                         path, path);
     if (o.fd < 0)
         return error_errno(err, errno, "open '%s'", path);
     r->uio = o.fd;
@@ -249,11 +277,27 @@ static unsigned long long began(pid_t pid)
 }
 
 /* The kernel keeps an alias of the device for those who administer it. */
-int device_own(const struct device *d, pid_t supervisor, struct error *err)
+int device_claim(const struct device *d, pid_t supervisor, struct error *err)
 {
+    _cleanup_close_ int lock = device_lock(err);
+    _cleanup_free_ char *core = device_core(d, "");
     _cleanup_free_ char *alias = device_core(d, "/alias");
     _cleanup_free_ char *text = xprintf("%d %llu", (int)supervisor, began(supervisor));
-    return sysfile_write(alias, text, err);
+    int rc = lock < 0 ? lock : device_check_owner(d, supervisor, err);
+    if (rc == 0)
+        rc = make_folder(core, err);
+    return rc == 0 ? sysfile_write(alias, text, err) : rc;
+}
+
+int device_check_owner(const struct device *d, pid_t supervisor, struct error *err)
+{
+    const pid_t owner = device_owner(d);
+    if (owner == 0 || owner == supervisor)
+        return 0;
+    return error_set(err, E_EXISTS,
+                     "process %d has mounted a disk at this directory already: 'dfcctl vdisc "
+                     "umount' ends that",
+                     (int)owner);
 }
 
 pid_t device_owner(const struct device *d)

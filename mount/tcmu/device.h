@@ -16,6 +16,8 @@
 #include "common/error.h"
 #include "mount/tcmu/scsi.h"
 
+#define DEVICE_ID 32 /* bytes of an image id */
+
 struct device {
     char name[24]; /* "dfc-" and 16 digits */
     uint64_t naa;
@@ -27,7 +29,14 @@ bool device_exists(const struct device *d);
 
 /* What the machine needs: E_UNSUPPORTED says what is missing, and what to do. */
 int device_check(struct error *err);
-/* `image` says which image it is: E_INVALID of a device that has another one. */
+/* The device is kept by this process, its supervisor.  E_EXISTS: by another one that lives. */
+int device_claim(const struct device *d, pid_t supervisor, struct error *err);
+/* 0: it has none, or has died. */
+pid_t device_owner(const struct device *d);
+/* Which image it is, for device_make().  id: of DEVICE_ID bytes; NULL: it has none, and its name
+ * and its size must do. */
+char *device_image(const char *bucket, const char *key, const uint8_t *id, uint64_t bytes);
+/* E_INVALID: the device has another image. */
 int device_make(const struct device *d, const char *image, uint64_t bytes, struct error *err);
 
 struct device_ring {
@@ -35,19 +44,18 @@ struct device_ring {
     void *map;
     size_t bytes;
 };
-/* Waits for an earlier process to give it up. */
+/* Waits for an earlier process to give it up.  E_EXISTS: that process goes on with it. */
 int device_open(const struct device *d, struct device_ring *r, struct error *err);
 void device_close(struct device_ring *r);
 
 #define DEVICE_READ_MOST 1024 /* sectors of one read */
 /* The SCSI disk appears: there must be a server.  path: "/dev/sdX", malloc'ed. */
 int device_attach(const struct device *d, char **path, struct error *err);
-/* Is the block device mounted nowhere, in no mount namespace? */
+/* The path of its SCSI disk; malloc'ed, NULL: it has none. */
+char *device_path(const struct device *d);
+/* Is the block device mounted nowhere, in no mount namespace?  Or is it gone? */
 bool device_is_idle(const char *path);
 
-/* The device is kept by this process, its supervisor. */
-int device_own(const struct device *d, pid_t supervisor, struct error *err);
-/* 0: it has none, or has died. */
-pid_t device_owner(const struct device *d);
-/* Nothing is left in configfs.  Reads that wait get errors; no server may be at work. */
-int device_remove(const struct device *d, struct error *err);
+/* Nothing is left in configfs.  Reads that wait get errors.  E_EXISTS, and nothing is removed:
+ * another supervisor than this one has it (0: any), or a server is at work. */
+int device_remove(const struct device *d, pid_t supervisor, struct error *err);

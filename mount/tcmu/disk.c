@@ -25,6 +25,14 @@ struct looking {
     char *name;   /* "sdX" */
 };
 
+/* The port says where its disk is: "HOST:0:TARGET".  NULL with errno. */
+static char *folder_of(const struct device *d)
+{
+    _cleanup_free_ char *path = device_port(d, GROUP "/address");
+    _cleanup_free_ char *address = sysfile_read(path);
+    return address != NULL ? xprintf(SCSI "/%s:0", address) : NULL;
+}
+
 static bool has_appeared(void *context)
 {
     struct looking *l = context;
@@ -39,14 +47,11 @@ static bool has_appeared(void *context)
     return false;
 }
 
-/* The port says where its disk is: "HOST:0:TARGET". */
 static int find(const struct device *d, struct looking *l, struct error *err)
 {
-    _cleanup_free_ char *path = device_port(d, GROUP "/address");
-    _cleanup_free_ char *address = sysfile_read(path);
-    if (address == NULL)
-        return error_errno(err, errno, "read '%s'", path);
-    l->folder = xprintf(SCSI "/%s:0", address);
+    l->folder = folder_of(d);
+    if (l->folder == NULL)
+        return error_errno(err, errno, "read the address of port %s", d->name);
     if (device_wait(has_appeared, l))
         return 0;
     return error_set(err, E_IO,
@@ -99,8 +104,10 @@ static int make_port(const struct device *d, struct error *err)
 int device_attach(const struct device *d, char **path, struct error *err)
 {
     struct looking l = {.name = NULL};
-    _cleanup_close_ int lock = device_lock();
-    const int made = make_port(d, err);
+    _cleanup_close_ int lock = device_lock(err);
+    const int made = lock < 0 ? lock : make_port(d, err);
+    cleanup_close_(&lock); /* others need not wait for the disk */
+    lock = -1;
     int rc = made < 0 ? made : find(d, &l, err);
     if (rc == 0) {
         _cleanup_free_ char *timeout = xprintf("%s/timeout", l.folder);
@@ -114,10 +121,18 @@ int device_attach(const struct device *d, char **path, struct error *err)
     return rc;
 }
 
+char *device_path(const struct device *d)
+{
+    _cleanup_free_ char *folder = folder_of(d);
+    _cleanup_free_ char *blocks = folder != NULL ? xprintf("%s/block", folder) : NULL;
+    _cleanup_free_ char *name = blocks != NULL ? sysfile_first(blocks, "sd") : NULL;
+    return name != NULL ? xprintf("/dev/%s", name) : NULL;
+}
+
 bool device_is_idle(const char *path)
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
-    return fd >= 0;
+    return fd >= 0 || errno == ENOENT || errno == ENXIO || errno == ENODEV;
 }
 
 /* --- it goes ---------------------------------------------------------------------------------- */
@@ -167,22 +182,36 @@ static int remove_port_served(const struct device *d, const struct device_ring *
     return rc;
 }
 
-int device_remove(const struct device *d, struct error *err)
+/* Only a device without a ring has nobody to reply for it. */
+static int remove_disk(const struct device *d, struct error *err)
 {
-    struct device_ring r = {.uio = -1};
-    _cleanup_close_ int lock = device_lock();
-    _cleanup_free_ char *core = device_core(d, "");
+    struct device_ring r;
+    struct error e = ERROR_INIT;
     _cleanup_free_ char *port = device_port(d, "");
-    int rc = 0;
-    if (access(port, F_OK) == 0 && device_open(d, &r, err) == 0) {
-        rc = remove_port_served(d, &r, err);
-        device_close(&r);
-    } else {
-        rc = remove_port(d, err);
+    int rc = access(port, F_OK) == 0 ? device_open(d, &r, &e) : E_NOT_FOUND;
+    if (rc == E_NOT_FOUND)
+        return remove_port(d, err);
+    if (rc != 0) {
+        *err = e;
+        return rc;
     }
+    rc = remove_port_served(d, &r, err);
+    device_close(&r);
+    return rc;
+}
+
+int device_remove(const struct device *d, pid_t supervisor, struct error *err)
+{
+    _cleanup_close_ int lock = device_lock(err);
+    _cleanup_free_ char *core = device_core(d, "");
+    int rc = lock < 0 ? lock : device_check_owner(d, supervisor, err);
+    if (rc == 0)
+        rc = remove_disk(d, err);
     if (rc == 0)
         rc = sysfile_remove(core, err);
-    sysfile_remove(DEVICE_HBA, NULL); /* other devices may be there */
-    sysfile_remove(DEVICE_LOOPBACK, NULL);
+    if (rc == 0) {
+        sysfile_remove(DEVICE_HBA, NULL); /* other devices may be there */
+        sysfile_remove(DEVICE_LOOPBACK, NULL);
+    }
     return rc;
 }

@@ -25,7 +25,7 @@ SECONDS = 700  # software emulation
 MODULES = ("virtio_pci", "virtio_net", "configfs", "target_core_user", "tcm_loop", "sd_mod", "isofs")
 # Of the modules, with those that they need; busybox is the shell and every program but dfc's.
 INIT = """#!/bin/busybox sh
-busybox mkdir -p /proc /sys /tmp /mnt
+busybox mkdir -p /proc /sys /tmp /mnt /other /run
 busybox mount -t proc proc /proc
 busybox mount -t sysfs sysfs /sys
 busybox mount -t devtmpfs dev /dev
@@ -33,7 +33,8 @@ busybox --install -s /bin
 export PATH=/bin DFC_ENDPOINT=ENDPOINT HOME=/tmp
 say() { echo "dfc: $*"; }
 load() { insmod /modules/$1.ko || say "module $1 is not loaded"; }
-tcmu() { dfcctl vdisc mount IMAGE /mnt --mode tcmu --buffer-size 8MiB --log-file /tmp/log "$@"; }
+tcmu_at() { at=$1; shift; dfcctl vdisc mount IMAGE $at --mode tcmu --buffer-size 8MiB --log-file /tmp/log "$@"; }
+tcmu() { tcmu_at /mnt "$@"; }
 
 # Addresses of the cluster are the host's loopback: without one here, QEMU's router has them.
 for m in NETWORK; do load $m; done
@@ -61,8 +62,8 @@ replies() { read -r replied rest < /sys/block/sda/stat; }
 probe() { dd if=/dev/sda of=/dev/null bs=4096 count=1 skip=$((RANDOM % 4096)) iflag=direct 2> /dev/null; }
 nothing_left() {
     ls /sys/kernel/config/target/core | grep -q user && return 1
-    test ! -e /sys/kernel/config/target/loopback && test ! -e /dev/uio0 && test ! -e /dev/sda &&
-        ! grep -q /mnt /proc/mounts && ! ps | grep -v grep | grep -q dfc-mount
+    test ! -e /sys/kernel/config/target/loopback && test ! -e /dev/uio0 && ! ls /dev/sd* 2> /dev/null &&
+        ! grep -q iso9660 /proc/mounts && ! ps | grep -v grep | grep -q dfc-mount
 }
 
 tcmu --restarts 100 && say mounted
@@ -132,6 +133,39 @@ tcmu && umount /mnt && sleep 4
 nothing_left && say "umount is enough"
 tcmu && kill $(supervisor) && sleep 4
 nothing_left && say "a signal is enough"
+
+# Two mounts at once: one of them has the directory, and keeps it.
+all_right() {
+    echo 3 > /proc/sys/vm/drop_caches
+    (cd /mnt; sha256sum -c /sums > /tmp/said 2>&1) || { tail -3 /tmp/said; false; }
+}
+tcmu > /tmp/said.1 2>&1 & first=$!
+tcmu > /tmp/said.2 2>&1 & second=$!
+won=0
+wait $first && won=$((won + 1))
+wait $second && won=$((won + 1))
+cat /tmp/said.1 /tmp/said.2 | grep -q "already" && test $won = 1 && all_right && say "one of two"
+
+# Its supervisor alone has died: neither a mount nor a stranger's umount takes the disk from the server.
+kill -9 $(supervisor)
+tcmu > /tmp/said 2>&1 && say "mounted beside a server"
+grep -q "another process serves" /tmp/said && say "a server without a supervisor: named" || cat /tmp/said
+unshare -m sh -c "umount /mnt; dfcctl vdisc umount /mnt" > /tmp/said 2>&1 && say "removed under a server"
+all_right && say "bytes of a server without a supervisor"
+dfcctl vdisc umount /mnt && nothing_left && say "a server without a supervisor is unmounted"
+
+# What is mounted at the directory later is not ours.
+tcmu && tcmu_at /other && other=$(grep " /other " /proc/mounts | cut -d' ' -f1)
+umount /mnt && mount -t iso9660 -o ro $other /mnt
+sleep 4
+grep -q "^$other /mnt " /proc/mounts && say "another disk stays"
+umount /mnt
+dfcctl vdisc umount /other && nothing_left && say "two directories"
+
+tcmu && echo 1 > /sys/block/sda/device/delete
+umount /mnt
+sleep 4
+nothing_left && say "a disk that was taken away"
 dmesg | grep -iE "error|broken|timed out|abort|reset|BUG|WARN|hung" | sed 's/^/kernel: /'
 cat /tmp/log
 say ends
@@ -141,7 +175,10 @@ SAID = ["without configfs: named", "without target_core_user: named", "without t
         "without a mount of configfs: named", "mounted", "mounted read-only", "mounted once", "names",
         "stats", "bytes", "not writable", "bytes after kills", "in use", "taken over",
         "bytes after the take-over", "unmounted", "nothing is left", "a dead one is unmounted",
-        "umount is enough", "a signal is enough", "ends"]
+        "umount is enough", "a signal is enough", "one of two",
+        "a server without a supervisor: named", "bytes of a server without a supervisor",
+        "a server without a supervisor is unmounted", "another disk stays", "two directories",
+        "a disk that was taken away", "ends"]
 
 
 def depends(path):
