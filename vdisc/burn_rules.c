@@ -4,6 +4,9 @@
 #include <strings.h>
 
 #include "common/mem.h"
+#include "vdisc/placing.h"
+
+#define SUFFIX ".vdsc"
 
 char *burn_rules_header_name(const char *key, const struct checksum_value *sha256)
 {
@@ -23,6 +26,32 @@ bool burn_rules_is_header(const char *name, const char *key)
         strcmp(tail + 1 + HEX, BURN_HEADER_SUFFIX) != 0)
         return false;
     return key == NULL || (strlen(key) == len - TAIL && strncmp(name, key, len - TAIL) == 0);
+}
+
+static bool is_internal(const char *key)
+{
+    static const char *const folders[] = {BURN_UNIQUE "/", BURN_PACKS "/", BURN_LEASES};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        if (strncmp(key, folders[i], strlen(folders[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool burn_rules_is_image(const char *key)
+{
+    const size_t len = strlen(key), n = strlen(SUFFIX);
+    return len > n && strcmp(key + len - n, SUFFIX) == 0 && !is_internal(key);
+}
+
+int burn_rules_check_name(const char *key, struct error *err)
+{
+    if (burn_rules_is_image(key))
+        return 0;
+    return error_set(err, E_NAME,
+                     "'%.200s' is no name of an image: 'vdisc gc' would remove its contents; take "
+                     "NAME.vdsc, outside of " BURN_UNIQUE "/, " BURN_PACKS "/ and " BURN_LEASES,
+                     key);
 }
 
 int burn_rules_busy(const char *bucket, const char *key, const char *what, struct error *err)

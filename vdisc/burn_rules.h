@@ -11,6 +11,11 @@ char *burn_rules_header_name(const char *key, const struct checksum_value *sha25
 /* Is the name that of a header, of the image `key`; NULL: of any image? */
 bool burn_rules_is_header(const char *name, const char *key);
 
+/* A collection of contents looks for images by their names: NAME.vdsc, and not among contents. */
+bool burn_rules_is_image(const char *key);
+/* A burn makes no other ones: E_NAME. */
+int burn_rules_check_name(const char *key, struct error *err);
+
 /* Objects of a bucket whose contents are removed now, or into which images are burned now
  * (client/lease.h); and for how long a collection counts that was killed. */
 #define BURN_LEASES ".dfc-vdisc/"

@@ -29,8 +29,30 @@ static void test_header_names(void **state)
         assert_false(burn_rules_is_header(others[i], NULL));
 }
 
+static void test_names_of_images(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    static const char *const images[] = {"a.vdsc", "a/b.vdsc", "a/.vdsc", ".dfc-old/a.vdsc",
+                                         ".dfc-unique.vdsc"};
+    static const char *const others[] = {"",
+                                         "a",
+                                         ".vdsc",
+                                         "a.vdsc/",
+                                         "a.VDSC",
+                                         "a.vdsc.0123456789abcdef.isohdr",
+                                         ".dfc-unique/a.vdsc",
+                                         ".dfc-packs/a.vdsc",
+                                         ".dfc-vdisc/burn/0123456789abcdef/a.vdsc"};
+    for (size_t i = 0; i < sizeof images / sizeof images[0]; i++)
+        assert_int_equal(burn_rules_check_name(images[i], &err), 0);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_int_equal(burn_rules_check_name(others[i], &err), E_NAME);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_header_names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_header_names),
+                                       cmocka_unit_test(test_names_of_images)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -286,8 +286,15 @@ class Trees(Case):
             self.assertIn(f"a burn is at work: repeat when it has ended; if it was killed, remove the object "
                           f"'img/{lease}'", self.err)
         self.assertEqual(self.stored(""), {**before, lease: 0})
+        # A short grace is not for a burn that is at work: it puts the object every 5 minutes.
+        self.run_ctl("vdisc", "gc", "img", "--grace", "1ms", code=1)
         self.mock.buckets["img"][1][lease].modified -= 7200  # of a burn that was killed
-        self.assertEqual(self.json("vdisc", "gc", "img", "--grace", "1h")["objects"], len(before) + 1)
+        # If it only slept, it sees that the object is gone.
+        self.run_ctl("put", "-", "other/bad.vdsc", stdin=b"no table")
+        self.run_ctl("vdisc", "gc", "img", "--grace", "1h", code=1)
+        self.assertEqual(self.stored(""), before)
+        self.run_ctl("rm", "other/bad.vdsc")
+        self.assertEqual(self.json("vdisc", "gc", "img", "--grace", "1h")["objects"], len(before))
         self.assertEqual(self.stored(""), {})
         self.burn("b", "--tree", "tree")  # its image is there: so it has ended
         self.put_now(lease)
@@ -348,6 +355,22 @@ class Trees(Case):
         self.burn("a", "--tree", "t")
         rows = {e["name"]: e for e in self.json("vdisc", "ls", "dfc://img/a.vdsc", "-r")}
         self.assertEqual((rows["e"]["kind"], rows["e/l"]["target"]), ("directory", "../none"))
+
+    def test_an_image_has_a_name_that_gc_knows(self):
+        for name in ("a", "a.iso", ".vdsc", ".dfc-unique/a.vdsc", ".dfc-packs/a.vdsc", ".dfc-vdisc/a.vdsc"):
+            self.run_ctl("vdisc", "burn", "--tree", "tree", "-o", f"dfc://img/{name}", code=2)
+            self.assertIn("'vdisc gc'", self.err)
+        self.assertEqual(self.stored(""), {})
+
+    def test_gc_needs_all_buckets(self):
+        """Images of a bucket that the user does not see may need the contents."""
+        self.burn("a", "--tree", "tree")
+        self.run_ctl("vdisc", "rm", "dfc://img/a.vdsc")
+        before = self.stored("")
+        self.mock.more = {"hidden": True}
+        self.run_ctl("vdisc", "gc", "img", "--grace", "1ms", code=7)
+        self.assertIn("buckets that you do not see", self.err)
+        self.assertEqual(self.stored(""), before)
 
     def test_what_is_refused(self):
         os.mkdir(self.path("t"))

@@ -283,7 +283,7 @@ class Handler(mock_uploads.Calls, http.server.BaseHTTPRequestHandler):
         action = json.loads(body) if body else {}
         if self.command == "GET" and name in ("", "*"):
             names = sorted(self.mock.buckets)
-            self.send_json(200, {"buckets": [self.bucket_document(n) for n in names]})
+            self.send_json(200, {"buckets": [self.bucket_document(n) for n in names], **self.mock.more})
         elif self.command == "POST":
             if name in self.mock.buckets:
                 raise Failure(409, "bucket_exists", "bucket '%s' exists" % name)
@@ -505,7 +505,7 @@ class MockCluster:
         self.closing = threading.Event()
         self.steps, self.log = [], []
         self.auth = mock_auth.Auth(self.lock)
-        self.buckets, self.jobs = {}, {}
+        self.buckets, self.jobs, self.more = {}, {}, {}  # more: fields of the list of buckets
         self.page_limit = 10000
         self.summaries = []  # what a target says of itself, whichever is asked; the last one stays
         self.shown = {}  # what a target says of a part of itself: {"stats": document}

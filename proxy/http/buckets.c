@@ -42,7 +42,9 @@ static void reply_all(struct http_request *req, const struct cluster_state *s)
         if (guard_sees(req, s->bmd.buckets[i].name))
             json_array_append_new(buckets, bucket_view(s, &s->bmd.buckets[i]));
     }
-    _cleanup_json_ json_t *doc = json_pack("{s:o}", "buckets", buckets);
+    const bool hidden = json_array_size(buckets) < s->bmd.count;
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:o, s:o*}", "buckets", buckets, "hidden", hidden ? json_true() : NULL);
     http_reply_json(req, 200, doc);
 }
 
@@ -464,7 +466,9 @@ const struct http_route bucket_routes[] = {
      .body = "",
      .reply =
          "`{\"buckets\": [{\"name\", \"id\", \"created_ms\", \"props\", \"protection\": one_copy, "
-         "protected, degraded or unavailable, \"why\"}]}`",
+         "protected, degraded or unavailable, \"why\"}], \"hidden\": true, if there are others "
+         "that "
+         "the user may not list}`",
      .errors = ""},
     {.name = "bucket_get",
      .method = HTTP_GET,

@@ -326,7 +326,8 @@ static int burn(struct burning *b, struct error *err)
 {
     const struct burn_spec *s = b->job->spec;
     int code;
-    if ((code = check_name_is_free(b, err)) != 0 || (code = refuse_collections(b, err)) != 0 ||
+    if ((code = burn_rules_check_name(s->image, err)) != 0 ||
+        (code = check_name_is_free(b, err)) != 0 || (code = refuse_collections(b, err)) != 0 ||
         (code = burn_take_rows(b, err)) != 0 ||
         ((s->digest || s->stores) && (code = learn_all(b, err)) != 0) ||
         (s->stores && (code = burn_store(b, err)) != 0) ||

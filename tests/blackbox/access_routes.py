@@ -338,8 +338,10 @@ def test_a_sort_asks_for_its_buckets(c):
 
 def test_buckets_that_one_may_not_list_are_not_there(c):
     some = make_user(c, "some", [{"rights": ["list"], "bucket": "act*", "prefix": "x/"}])
-    names = [b["name"] for b in some.call("GET", "/v1/buckets").expect(200).json()["buckets"]]
-    equal(names, ["acts"], "the buckets of a user")
+    said = some.call("GET", "/v1/buckets").expect(200).json()
+    names = [b["name"] for b in said["buckets"]]
+    equal((names, said.get("hidden")), (["acts"], True), "the buckets of a user")
+    check("hidden" not in c.get_json("/v1/buckets"), "a bucket is hidden from the administrator")
     there, gone = (some.call("GET", f"/v1/buckets/{b}").expect(403, "access_denied").json()
                    for b in ("elsewhere", "elsewhere2"))
     equal(there["message"].replace("elsewhere", ""), gone["message"].replace("elsewhere2", ""),

@@ -13,14 +13,6 @@
 #include "vdisc/client/references.h"
 #include "vdisc/placing.h"
 
-#define SUFFIX ".vdsc"
-
-static bool ends_with(const char *text, const char *suffix)
-{
-    const size_t len = strlen(text), n = strlen(suffix);
-    return len > n && strcmp(text + len - n, suffix) == 0;
-}
-
 static bool is_lease(const char *key)
 {
     return strncmp(key, BURN_LEASES, strlen(BURN_LEASES)) == 0;
@@ -71,7 +63,7 @@ static int take_bucket(struct collecting *g, const char *bucket, struct dfc_erro
         rc = lease_renew(&g->lease, err);
         if (rc != DFC_OK)
             break;
-        if (!ends_with(entry->name, SUFFIX) || is_lease(entry->name))
+        if (!burn_rules_is_image(entry->name))
             continue;
         g->result->images++;
         rc = take_image(g->client, bucket, entry->name, &g->refs, err);
@@ -80,6 +72,18 @@ static int take_bucket(struct collecting *g, const char *bucket, struct dfc_erro
     }
     dfc_list_close(list);
     return rc;
+}
+
+/* Images of buckets that the user does not see may need what would be removed. */
+static int check_buckets(const json_t *doc, struct dfc_error *err)
+{
+    if (!json_is_array(json_object_get(doc, "buckets")))
+        return failure_set(err, DFC_FAILED, E_JSON, "the list of buckets cannot be read");
+    if (!json_is_true(json_object_get(doc, "hidden")))
+        return DFC_OK;
+    return failure_set(err, DFC_DENIED, E_ACCESS_DENIED,
+                       "there are buckets that you do not see, whose images may need these "
+                       "contents: nothing is removed; the right 'list' of all buckets is needed");
 }
 
 /* fn() for each bucket of the cluster. */
@@ -95,6 +99,7 @@ static int each_bucket(struct dfc_client *c,
         return rc;
     _cleanup_json_ json_t *doc = json_loads(text, 0, NULL);
     dfc_free(text);
+    rc = check_buckets(doc, err);
     json_array_foreach(json_object_get(doc, "buckets"), i, row)
     {
         const char *name = json_string_value(json_object_get(row, "name"));
@@ -134,6 +139,8 @@ static int refuse_jobs(struct dfc_client *c, struct dfc_error *err)
         return rc;
     _cleanup_json_ json_t *doc = json_loads(text, 0, NULL);
     dfc_free(text);
+    if (!json_is_array(json_object_get(doc, "jobs")))
+        return failure_set(err, DFC_FAILED, E_JSON, "the list of jobs cannot be read");
     json_array_foreach(json_object_get(doc, "jobs"), i, job)
     {
         const char *id = json_string_value(json_object_get(job, "id"));

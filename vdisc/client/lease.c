@@ -49,6 +49,11 @@ int lease_check(const struct lease *l, struct dfc_error *err)
                        l->bucket, l->key);
 }
 
+static bool is_write_once(const struct dfc_error *err)
+{
+    return strcmp(err->code, error_name(E_WRITE_ONCE)) == 0;
+}
+
 /* One thread of all.  A bucket of objects that stay keeps the first one, and all contents. */
 int lease_renew(struct lease *l, struct dfc_error *err)
 {
@@ -60,7 +65,7 @@ int lease_renew(struct lease *l, struct dfc_error *err)
     int rc = lease_check(l, err);
     if (rc == DFC_OK)
         rc = dfc_put_memory(l->client, l->bucket, l->key, "", 0, NULL, NULL, err);
-    return rc != DFC_OK && strcmp(err->code, error_name(E_WRITE_ONCE)) == 0 ? DFC_OK : rc;
+    return rc != DFC_OK && is_write_once(err) ? DFC_OK : rc;
 }
 
 /* A bucket of objects that stay cannot lose it: then the image that is there says that it ended. */
@@ -94,6 +99,14 @@ static int has_image(struct dfc_client *c, const char *bucket, const char *key,
     return rc == DFC_OK ? 1 : rc == DFC_NOT_FOUND ? 0 : rc;
 }
 
+/* In a bucket of objects that stay it stays, too. */
+static int end_old(struct dfc_client *c, const char *bucket, const char *key, struct dfc_error *err)
+{
+    int rc = dfc_delete(c, bucket, key, err);
+    return rc == DFC_NOT_FOUND || (rc != DFC_OK && is_write_once(err)) ? DFC_OK : rc;
+}
+
+/* What is at work, and has put its object at `since_ms` or later?  Then it is refused. */
 static int look(struct dfc_client *c, const char *bucket, const char *folder, int64_t since_ms,
                 struct dfc_error *err)
 {
@@ -105,10 +118,13 @@ static int look(struct dfc_client *c, const char *bucket, const char *folder, in
     if (rc != DFC_OK)
         return rc;
     while ((rc = dfc_list_next(list, &entry, err)) > 0) {
-        if (entry->modified_ms < since_ms)
+        const bool is_old = entry->modified_ms < since_ms;
+        if (is_old && !burns)
             continue;
-        rc = burns ? has_image(c, bucket, entry->name, err) : 0;
-        if (rc == 0)
+        rc = is_old  ? end_old(c, bucket, entry->name, err)
+             : burns ? has_image(c, bucket, entry->name, err)
+                     : 0;
+        if (rc == 0 && !is_old)
             rc = refuse(bucket, entry->name, burns ? "a burn" : "'vdisc gc'", err);
         if (rc < 0)
             break;
@@ -125,5 +141,6 @@ int lease_refuse_collection(struct dfc_client *c, const char *bucket, struct dfc
 int lease_refuse_burns(struct dfc_client *c, const char *bucket, int64_t since_ms,
                        struct dfc_error *err)
 {
-    return look(c, bucket, BURNS, since_ms, err);
+    const int64_t fresh_ms = clock_wall_ms() - LEASE_FRESH_MS;
+    return look(c, bucket, BURNS, since_ms < fresh_ms ? since_ms : fresh_ms, err);
 }

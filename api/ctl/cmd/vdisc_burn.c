@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "common/parse.h"
+#include "vdisc/burn_rules.h"
 #include "vdisc/client/burn.h"
 
 #define PIECE (64u << 10)
@@ -282,6 +283,8 @@ int vdisc_burn(struct ctl *ctl, const struct args *args)
         (to.key[0] == '\0' || to.key[strlen(to.key) - 1] == '/'))
         error_set(&e, E_NAME, "'%s' names no object: expected dfc://BUCKET/NAME.vdsc",
                   args->text[F_to]);
+    if (e.code == 0)
+        burn_rules_check_name(to.key, &e);
     if (e.code != 0 || read_options(args, &to, &options, &e) != 0)
         return ctl_fail_common(ctl, &e, EXIT_USAGE);
     return args->given[F_job] ? vdisc_burn_job(ctl, args, &to, &options.volume)
