@@ -356,6 +356,26 @@ class Trees(Case):
         rows = {e["name"]: e for e in self.json("vdisc", "ls", "dfc://img/a.vdsc", "-r")}
         self.assertEqual((rows["e"]["kind"], rows["e/l"]["target"]), ("directory", "../none"))
 
+    def test_a_copy_stays_below_its_directory(self):
+        """A link of an earlier image, where a later one has a directory."""
+        os.makedirs(self.path("outside"))
+        os.makedirs(self.path("t"))
+        os.symlink(self.path("outside"), self.path("t/a"))
+        self.burn("a", "--tree", "t")
+        self.run_ctl("vdisc", "cp", "-r", "dfc://img/a.vdsc", "/", "to")
+        for name in ("d/", "l"):
+            shutil.rmtree(self.path("t"))
+            os.makedirs(self.path("t/a"))
+            if name == "l":
+                os.symlink("x", self.path("t/a/l"))
+            else:
+                os.makedirs(self.path("t/a/d"))
+            self.burn("b" + name[0], "--tree", "t")
+            self.run_ctl("vdisc", "cp", "-r", f"dfc://img/b{name[0]}.vdsc", "/", "to", code=1)
+            self.assertEqual(os.listdir(self.path("outside")), [])
+        self.run_ctl("vdisc", "cp", "-r", "dfc://img/bl.vdsc", "/", "new")
+        self.assertEqual(os.readlink(self.path("new/a/l")), "x")
+
     def test_an_image_has_a_name_that_gc_knows(self):
         for name in ("a", "a.iso", ".vdsc", ".dfc-unique/a.vdsc", ".dfc-packs/a.vdsc", ".dfc-vdisc/a.vdsc"):
             self.run_ctl("vdisc", "burn", "--tree", "tree", "-o", f"dfc://img/{name}", code=2)

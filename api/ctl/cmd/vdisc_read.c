@@ -134,24 +134,15 @@ static int copy_one(struct copying *c, const struct iso_found *f, const char *pa
     return land(c, &l, f, path);
 }
 
-static int copy_link(struct copying *c, const char *path, const struct iso_found *f,
-                     struct error *err)
-{
-    if (symlinkat(f->target, c->root, path) == 0)
-        return 0;
-    return error_errno(err, errno, "make link '%s'", path);
-}
-
-/* A path of the image is one below the directory: no name has a slash or is "..". */
+/* A path of the image is one below the directory: no name has a slash or is "..".  Links that are
+ * there already are not followed, whether of an earlier copy or of this image. */
 static int copy_below(void *context, const char *path, const struct iso_found *f, struct error *err)
 {
     struct copying *c = context;
     if (f->kind == ISO_DIRECTORY)
-        return mkdirat(c->root, path, 0777) == 0 || errno == EEXIST
-                   ? 0
-                   : error_errno(err, errno, "make directory '%s'", path);
+        return landing_directory_below(c->root, path, err);
     if (f->kind == ISO_LINK)
-        return copy_link(c, path, f, err);
+        return landing_link_below(c->root, path, f->target, err);
     _cleanup_(landing_done)
     struct landing l = LANDING_INIT;
     int rc = landing_open_below(&l, c->root, path, err);
@@ -161,7 +152,6 @@ static int copy_below(void *context, const char *path, const struct iso_found *f
     return c->code == EXIT_OK ? 0 : error_set(err, E_ABORTED, "reported already");
 }
 
-/* Links are made last, so that none is in the way of a file. */
 static int copy_tree(struct copying *c, const struct iso_found *directory, const char *to)
 {
     struct error e = ERROR_INIT;

@@ -107,6 +107,30 @@ static int open_parent(int root, const char *key, int *directory, struct error *
     return 0;
 }
 
+int landing_directory_below(int root, const char *key, struct error *err)
+{
+    _cleanup_close_ int directory = -1;
+    const char *slash = strrchr(key, '/');
+    int rc = open_parent(root, key, &directory, err);
+    return rc == 0 ? descend(&directory, slash != NULL ? slash + 1 : key, key, err) : rc;
+}
+
+int landing_link_below(int root, const char *key, const char *target, struct error *err)
+{
+    _cleanup_close_ int directory = -1;
+    char there[PATH_MAX];
+    const char *slash = strrchr(key, '/');
+    const char *leaf = slash != NULL ? slash + 1 : key;
+    int rc = open_parent(root, key, &directory, err);
+    if (rc != 0 || symlinkat(target, directory, leaf) == 0)
+        return rc;
+    const int errnum = errno;
+    const ssize_t n = errnum == EEXIST ? readlinkat(directory, leaf, there, sizeof there) : -1;
+    if (n >= 0 && (size_t)n == strlen(target) && memcmp(there, target, (size_t)n) == 0)
+        return 0;
+    return error_errno(err, errnum, "make link '%s'", key);
+}
+
 /* flags: of unlinkat(2). */
 static int remove_entry(int root, const char *key, int flags, struct error *err)
 {
