@@ -28,6 +28,19 @@ bool burn_rules_is_header(const char *name, const char *key)
     return key == NULL || (strlen(key) == len - TAIL && strncmp(name, key, len - TAIL) == 0);
 }
 
+int burn_rules_check_header(const char *bucket, const char *key, const char *sha256,
+                            const uint8_t wanted[static TABLE_ID], struct error *err)
+{
+    struct checksum_value sum;
+    int rc = checksum_parse(CHECKSUM_SHA256, sha256, &sum, err);
+    if (rc != 0 || memcmp(sum.bytes, wanted, TABLE_ID) == 0)
+        return rc;
+    return error_set(err, E_OBJECT_EXISTS,
+                     "object '%s/%s' exists, and is not the header of this image: remove it, or "
+                     "take another name for the image",
+                     bucket, key);
+}
+
 static bool is_internal(const char *key)
 {
     static const char *const folders[] = {BURN_UNIQUE "/", BURN_PACKS "/", BURN_LEASES};

@@ -273,9 +273,12 @@ static int put_header(struct burning *b, struct error *err)
 /* As readers will find it. */
 static int look_at_header(struct burning *b, struct error *err)
 {
-    const struct burn_ask ask = {.bucket = b->to, .object = b->header_key};
+    const struct burn_ask ask = {
+        .bucket = b->to, .object = b->header_key, .digest = checksum_name(CHECKSUM_SHA256)};
     struct burn_answer a;
     int code = burn_ask(&b->job->base, &ask, &a, err);
+    if (code == 0)
+        code = burn_rules_check_header(b->to, b->header_key, a.checksum, b->header_sha256, err);
     if (code == 0)
         b->header.etag = xstrdup(a.etag);
     return code;

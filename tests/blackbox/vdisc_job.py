@@ -109,6 +109,31 @@ def test_what_a_job_refuses(c):
     c.put("img", ".dfc-vdisc/gc/0123456789abcdef", b"")
     fail(c, "raw", "object_reserved", "'vdisc gc' is at work", prefix="set/", image="n.vdsc", to="img")
     c.call("DELETE", "/v1/objects/img/.dfc-vdisc/gc/0123456789abcdef").expect(204)
+    fail(c, "raw", "invalid_name", "'vdisc gc'", prefix="set/", image="n", to="img")
+
+
+def test_a_header_of_other_bytes(c):
+    """It has the name of the header that an image would get."""
+    burn(c, "raw", prefix="set/", image="h.vdsc", to="img", date=7)
+    dfcctl(c, "vdisc", "inspect", "dfc://img/h.vdsc")
+    header = next(name for name in c.names("img") if name.startswith("h.vdsc."))
+    size = len(c.get("img", header).expect(200).body)
+    for body in (b"short", b"x" * size):
+        c.call("DELETE", "/v1/objects/img/h.vdsc")
+        c.put("img", header, body).expect(200)
+        dfcctl(c, "vdisc", "burn", "--bucket", "dfc://raw/set/", "--date", "7", "-o", "dfc://img/h.vdsc",
+               code=1)
+        fail(c, "raw", "object_exists", "is not the header of this image", prefix="set/", image="h.vdsc",
+             to="img", date=7)
+        check("h.vdsc" not in c.names("img"), "an image without its header")
+    c.call("DELETE", f"/v1/objects/img/{header}").expect(204)
+    burn(c, "raw", prefix="set/", image="h.vdsc", to="img", date=7)
+    c.call("DELETE", "/v1/objects/img/h.vdsc").expect(204)
+    dfcctl(c, "vdisc", "burn", "--bucket", "dfc://raw/set/", "--date", "7", "-o", "dfc://img/h.vdsc")
+    dfcctl(c, "vdisc", "verify", "dfc://img/h.vdsc")
+
+
+def test_lists_that_are_empty(c):
     burn(c, "raw", csv="empty.csv", image="empty.vdsc", allow_empty=True)
     dfcctl(c, "vdisc", "burn", "--job", "-i", "local.csv", "-o", "dfc://img/n.vdsc", code=2)
     dfcctl(c, "vdisc", "burn", "--job", "--tree", "/etc", "-o", "dfc://img/n.vdsc", code=2)

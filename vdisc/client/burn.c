@@ -17,6 +17,8 @@
 
 DEFINE_CLEANUP(struct dfc_object_info, dfc_object_info_free);
 
+#define HEADER_PATIENCE_MS (10u * 60 * 1000) /* while a target reads a header that is there */
+
 /* --- the list --------------------------------------------------------------------------------- */
 
 static int check_host(void *context, const char *text, const struct reference *to, const char *host,
@@ -221,7 +223,22 @@ static int open_temporary(struct dfc_error *err)
     return fd;
 }
 
-/* What has the name already has the same bytes: of another burn, or of one that did not end. */
+/* It is of another burn, or of one that did not end. */
+static int look_at_header(struct burn *b, struct dfc_object_info **info, struct dfc_error *err)
+{
+    const char *bucket = b->options->bucket;
+    const struct dfc_digest_options options = {.idle_timeout_ms = HEADER_PATIENCE_MS};
+    struct error e = ERROR_INIT;
+    int rc = keep_from_collection(b, bucket, err);
+    if (rc == DFC_OK)
+        rc = dfc_digest(b->client, bucket, b->header_key, checksum_name(CHECKSUM_SHA256), &options,
+                        info, err);
+    if (rc != DFC_OK || burn_rules_check_header(bucket, b->header_key, (*info)->checksum,
+                                                b->header_sha256, &e) == 0)
+        return rc;
+    return failure_common(err, DFC_CONFLICT, &e);
+}
+
 static int send_header(struct burn *b, int fd, struct dfc_error *err)
 {
     const struct burn_options *o = b->options;
@@ -230,8 +247,8 @@ static int send_header(struct burn *b, int fd, struct dfc_error *err)
     struct dfc_object_info *info = NULL;
     int rc = dfc_put_fd(b->client, o->bucket, b->header_key, fd, &absent, &info, err);
     if (rc == DFC_PRECONDITION)
-        rc = keep_from_collection(b, o->bucket, err);
-    if (rc == DFC_OK && info == NULL)
+        rc = look_at_header(b, &info, err);
+    else if (rc == DFC_OK && info == NULL)
         rc = dfc_head(b->client, o->bucket, b->header_key, &info, err);
     if (rc == DFC_OK)
         b->header.etag = xstrdup(info->etag);

@@ -123,9 +123,7 @@ int vdisc_stats(struct ctl *ctl, const struct args *args)
 /* The header's name begins with the table's: no other image has it. */
 static bool is_own_header(const struct object_name *n, const char *bucket, const char *key)
 {
-    const size_t len = strlen(n->key), suffix = strlen(BURN_HEADER_SUFFIX), all = strlen(key);
-    return strcmp(bucket, n->bucket) == 0 && strncmp(key, n->key, len) == 0 && key[len] == '.' &&
-           all > len + suffix && strcmp(key + all - suffix, BURN_HEADER_SUFFIX) == 0;
+    return strcmp(bucket, n->bucket) == 0 && burn_rules_is_header(key, n->key);
 }
 
 static int find_header(const struct vdisc *v, char **bucket, char **key, struct dfc_error *err)
