@@ -9,7 +9,8 @@
 #define BURN_HEADER_SUFFIX ".isohdr"
 char *burn_rules_header_name(const char *key, const struct checksum_value *sha256);
 /* Has the object of this name the header's bytes?  Its name has only a part of their checksum, and
- * anybody may have replaced it.  sha256: its bytes', as a target has computed it.  E_OBJECT_EXISTS. */
+ * anybody may have replaced it.  sha256: its bytes', as a target has computed it.
+ * E_OBJECT_EXISTS. */
 int burn_rules_check_header(const char *bucket, const char *key, const char *sha256,
                             const uint8_t wanted[static TABLE_ID], struct error *err);
 /* Is the name that of a header, of the image `key`; NULL: of any image? */
