@@ -20,6 +20,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 
+MARK = "DFC_BENCH_NAMESPACE"
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
@@ -49,6 +50,14 @@ def arguments(description):
                    help="also write the document to tests/bench/results/NAME.json")
     p.add_argument("--only", metavar="TEXT", default="", help="only the rows whose name has TEXT")
     return p
+
+
+def own_mounts():
+    """Begins anew in a mount namespace of its own: a copy that another one has of a mount would keep
+    the mount's process."""
+    if MARK not in os.environ:
+        os.execvpe("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable,
+                               *sys.argv], {**os.environ, MARK: "1"})
 
 
 class WorkDir:
@@ -208,6 +217,18 @@ def finish(args, name, document):
 def flush_disk(path):
     """Writes out what earlier runs left dirty, so that the next does not pay for it."""
     subprocess.run(["sync", "-f", str(path)], check=True)
+
+
+def forget_files(root):
+    """Everything below is on the disk, and no contents of files are in memory."""
+    flush_disk(root)
+    for at, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(at, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                fd = os.open(path, os.O_RDONLY)
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                os.close(fd)
 
 
 def children(pid):

@@ -3,7 +3,6 @@
 two copies, a list, a rebalance when the last target joins, a sort; beside what links and disks
 allow.  See README.md for what each figure means."""
 
-import json
 import os
 import pathlib
 import sys
@@ -16,9 +15,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "sort"))
 
 from common import chart, spec  # noqa: E402
 from dataset import write_dataset  # noqa: E402
-from lab import Lab, LabCluster, lacks  # noqa: E402
+from lab import Lab, LabCluster, Traffic, lacks  # noqa: E402
 from lib import check, in_parallel, wait_for  # noqa: E402
-from namespaces import enter, run  # noqa: E402
+from namespaces import enter  # noqa: E402
 
 COUNTS = (1, 2, 4, 6, 8, 10)
 DISK, LINK = 16_000_000, 12_500_000  # bytes/s
@@ -31,27 +30,6 @@ COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e")
 
 FULL = {"object": MIB, "each": 192, "passes": 1, "puts": 192, "names": 20000, "shards": 300}
 QUICK = {"object": 64 * KIB, "each": 8, "passes": 2, "puts": 8, "names": 200, "shards": 20}
-
-
-class Traffic:
-    """Bytes that came to each host, and from it, since the beginning; the headers are counted."""
-
-    def __init__(self, names):
-        self.names = names
-        self.before = self.now()
-
-    def now(self):
-        """The host's end of its link receives what the switch's end sends."""
-        def of(name):
-            stats = json.loads(run("ip", "-j", "-s", "link", "show", "dev", "to-" + name))
-            return tuple(stats[0]["stats64"][way]["bytes"] for way in ("tx", "rx"))
-
-        return {name: of(name) for name in self.names}
-
-    def most(self):
-        """The busiest way of a link."""
-        now = self.now()
-        return max(now[n][i] - self.before[n][i] for n in self.names for i in (0, 1))
 
 
 class Bench:

@@ -17,8 +17,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "blackbox"))
 
+from benchlib import forget_files  # noqa: E402
 from lib import Cluster, Http, Member, in_parallel, wait_for  # noqa: E402
 from namespaces import HostCluster, Hosts, run  # noqa: E402
 
@@ -80,15 +82,45 @@ class Disk:
         run("sync", "-f", str(self.path))
 
     def forget(self):
-        """Everything is on the disk, and no contents of files are in memory."""
-        self.flush()
-        for at, _, names in os.walk(self.path):
-            for name in names:
-                path = os.path.join(at, name)
-                if os.path.isfile(path) and not os.path.islink(path):
-                    fd = os.open(path, os.O_RDONLY)
-                    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-                    os.close(fd)
+        forget_files(self.path)
+
+
+class Links:
+    """The links of some hosts, held to a speed each way while limit() is on."""
+
+    def __init__(self, hosts, names, speed):
+        self.hosts, self.names, self.speed = hosts, names, speed
+
+    def limit(self, on):
+        for name in self.names:
+            for command, device in ((self.hosts.inside(name, "tc"), "eth0"),
+                                    (["tc"], "to-" + name)):
+                if on:
+                    run(*command, "qdisc", "replace", "dev", device, "root", "tbf",
+                        "rate", f"{self.speed * 8}bit", *TBF)
+                else:
+                    run(*command, "qdisc", "replace", "dev", device, "root", "pfifo")
+
+
+class Traffic:
+    """Bytes that came to each host, and from it, since the beginning; the headers are counted."""
+
+    def __init__(self, names):
+        self.names = names
+        self.before = self.now()
+
+    def now(self):
+        """The host's end of its link receives what the switch's end sends."""
+        def of(name):
+            stats = json.loads(run("ip", "-j", "-s", "link", "show", "dev", "to-" + name))
+            return tuple(stats[0]["stats64"][way]["bytes"] for way in ("tx", "rx"))
+
+        return {name: of(name) for name in self.names}
+
+    def most(self):
+        """The busiest way of a link."""
+        now = self.now()
+        return max(now[n][i] - self.before[n][i] for n in self.names for i in (0, 1))
 
 
 class Lab:
@@ -96,6 +128,7 @@ class Lab:
         self.disk_speed, self.link_speed = disk_speed, link_speed
         self.hosts = Hosts(count + 1)
         self.names = self.hosts.names[:count]
+        self.links = Links(self.hosts, self.names, link_speed)
         self.disks = {
             name: Disk(build / SLOW_DISK, directory, name, disk_size, disk_speed)
             for name in self.names
@@ -112,13 +145,7 @@ class Lab:
     def limit(self, on):
         for name in self.names:
             self.disks[name].limit(on)
-            for command, device in ((self.hosts.inside(name,
-                                                       "tc"), "eth0"), (["tc"], "to-" + name)):
-                if on:
-                    run(*command, "qdisc", "replace", "dev", device, "root", "tbf",
-                        "rate", f"{self.link_speed * 8}bit", *TBF)
-                else:
-                    run(*command, "qdisc", "replace", "dev", device, "root", "pfifo")
+        self.links.limit(on)
 
     def flush(self):
         in_parallel(lambda disk: disk.flush(), self.disks.values())
@@ -162,13 +189,13 @@ class Lab:
         }
 
 
-class LabCluster(HostCluster):
-    """A proxy on the host without limits, and targets t1, t2, … on the first hosts of the lab.  The
-    last `late` of these do not run before join()."""
+class PlacedCluster(HostCluster):
+    """One proxy and some targets, each on a given host: {"p1": "h3", "t1": "h1", …}."""
 
-    def __init__(self, lab, build, targets, late=0):
-        self.lab, self.hosts, self.build = lab, lab.hosts, build
-        self.late = [f"t{i + 1}" for i in range(targets - late, targets)]
+    proxy_flags = ()
+
+    def __init__(self, hosts, build, places):
+        self.hosts, self.build = hosts, build
         self.dir = tempfile.mkdtemp(prefix="dfc-bench-lab-")
         os.makedirs(os.path.join(self.dir, "logs"))
         self.http = Http()
@@ -178,17 +205,20 @@ class LabCluster(HostCluster):
                   encoding="ascii") as f:
             f.write(secrets.token_hex(32) + "\n")
         self.member = Member(self.http, self.key_file)
-        names = lab.names[:targets]
-        self.nodes = {"p1": {"role": "proxy", "host": self.hosts.names[-1]},
-                      **{"t" + name[1:]: {"role": "target", "host": name} for name in names}}
+        self.nodes = {node: {"role": "proxy" if node[0] == "p" else "target", "host": host}
+                      for node, host in places.items()}
         for node in self.nodes.values():
             node["url"] = self.base(node["host"], node["role"])
         self.endpoint = self.nodes["p1"]["url"]
 
     def __enter__(self):
         self.start_all(["p1"])
-        self.join([target for target in self.targets() if target not in self.late])
+        self.join(self.first())
         return self
+
+    def first(self):
+        """Targets that run from the beginning."""
+        return self.targets()
 
     def join(self, targets):
         self.start_all(targets)
@@ -197,15 +227,6 @@ class LabCluster(HostCluster):
 
     def __exit__(self, *_):
         self.remove()
-        for target in self.targets():
-            run("rm", "-rf", self.node_dir(target))
-
-    def disk(self, node):
-        return self.lab.disks[self.host(node)]
-
-    def node_dir(self, node):
-        return str(self.disk(node).path /
-                   "node") if node in self.targets() else super().node_dir(node)
 
     def command(self, node):
         role, host = self.nodes[node]["role"], self.host(node)
@@ -218,7 +239,7 @@ class LabCluster(HostCluster):
             str(self.PORTS[role] + 1)
         ]
         if role == "proxy":
-            return argv
+            return [*argv, *self.proxy_flags]
         return [
             *argv, "--data-port",
             str(self.PORTS[role] + 2), f"--mountpaths={self.node_dir(node)}/mp1",
@@ -227,3 +248,29 @@ class LabCluster(HostCluster):
 
     def sizes(self, node):
         return sum(os.path.getsize(path) for path in Cluster.object_files(self, node))
+
+
+class LabCluster(PlacedCluster):
+    """A proxy on the host without limits, and targets t1, t2, … on the first hosts of the lab.  The
+    last `late` of these do not run before join()."""
+
+    def __init__(self, lab, build, targets, late=0):
+        self.lab = lab
+        self.late = [f"t{i + 1}" for i in range(targets - late, targets)]
+        super().__init__(lab.hosts, build, {
+            "p1": lab.hosts.names[-1], **{"t" + name[1:]: name for name in lab.names[:targets]}})
+
+    def first(self):
+        return [target for target in self.targets() if target not in self.late]
+
+    def __exit__(self, *_):
+        super().__exit__()
+        for target in self.targets():
+            run("rm", "-rf", self.node_dir(target))
+
+    def disk(self, node):
+        return self.lab.disks[self.host(node)]
+
+    def node_dir(self, node):
+        return str(self.disk(node).path /
+                   "node") if node in self.targets() else super().node_dir(node)
