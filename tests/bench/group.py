@@ -1,115 +1,72 @@
 #!/usr/bin/env python3
-"""A cache group of 1, 2 and 4 members on one machine: what each byte costs the store, how often it is
-kept, and how fast readers are, cold and warm, beside a disk cache of their own; then a join, a kill, a
-flap and a drain with 4 members, and what of the set is asked of the store after each.
-
-All processes share the processors and loopback: the figures compare ways to read, and do not say what
-members on machines of their own would give together."""
+"""A cache group of 1, 2, 4 and 8 members on hosts with limited links, and two readers that could take
+more than all links together (row B6): what each byte costs the store, how often it is kept, and how
+fast the readers are, cold and warm.  Then a join, a kill, a flap and a drain with 4 members: what of
+the set is asked of the store after each, and what members fetch anew."""
 
 import contextlib
 import json
 import os
 import pathlib
 import random
+import secrets
 import subprocess
 import sys
 import time
-import urllib.request
 
 import benchlib
-from benchlib import KIB, MIB
-from peers import Cluster
+from benchlib import KIB
+from cached import Cached, metric
 
-SIZES = (1, 2, 4)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "sort"))
+
+from lab import Links, PlacedCluster, lacks  # noqa: E402
+from namespaces import Hosts, enter  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+SIZES = (1, 2, 4, 8)
+LINK = 12_500_000  # bytes/s
+PAYLOAD = 1448 / 1514  # of a full frame: tc counts the headers, too
 READERS = 2
-SMALL, SMALL_SIZE = 1000, 100 * KIB
-LARGE, LARGE_SIZE = 4, 32 * MIB
-# Reads whole files from first to last, and says how many bytes there were.
-WORKER = r"""
-import os, random, sys
-total, names = 0, []
-for at, _, files in os.walk(sys.argv[1]):
-    names += [os.path.join(at, f) for f in files]
-random.Random(sys.argv[2]).shuffle(names)
-for name in names:
-    with open(name, "rb", buffering=0) as f:
-        while chunk := f.read(1 << 20):
-            total += len(chunk)
-print(total)
-"""
+THREADS = 4  # of each reader, for each member
+SIZE = 100 * KIB
+EVENTS = 4  # members before the first event
 
 
-class Member:
-    def __init__(self, bench, number):
-        self.dir = bench.work / f"member-{bench.runs}-{number}"
-        (self.dir / "cache").mkdir(parents=True, exist_ok=True)
-        self.name, self.bench, self.process = f"m{number}", bench, None
-        self.port = benchlib.free_port()  # the same after a restart: a present member keeps its address
-        self.start()
-
-    def start(self):
-        ready = self.dir / "ready.json"
-        ready.unlink(missing_ok=True)
-        self.process = subprocess.Popen(
-            [str(self.bench.args.build / "dfc-cached"), "--group", self.bench.group, "--id", self.name,
-             "--cache-dir", str(self.dir / "cache"), "--dir", str(self.dir), "--cache-size", "8GiB",
-             "--cache-free", "0", "--report-interval", "200ms", "--port", str(self.port), "--log-file", str(self.dir / "log")],
-            env=self.bench.env)
-        while not ready.exists():
-            if self.process.poll() is not None:
-                raise RuntimeError(f"dfc-cached ended with {self.process.returncode}")
-            time.sleep(0.02)
-        self.url = json.loads(ready.read_text())["url"]
-
-    def stat(self, name):
-        with urllib.request.urlopen(self.url + "/metrics") as reply:
-            lines = reply.read().decode().splitlines()
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("dfc_" + name))
-
-    def kept(self):
-        """Bytes of pieces, with what their files have behind the bytes."""
-        return sum(p.stat().st_size for p in (self.dir / "cache").glob("dfc-cache/pieces/*/*/*"))
-
-    def end(self, kill=False):
-        if self.process.poll() is None:
-            (self.process.kill if kill else self.process.terminate)()
-            self.process.wait()
+class Cluster(PlacedCluster):
+    proxy_flags = ("--cache-settle=10s", "--cache-away=2s")
 
 
 class Bench:
-    def __init__(self, args, work, cluster):
-        self.args, self.work, self.cluster = args, work, cluster
-        self.env = {**os.environ, **cluster.environment}
-        self.rounds = 1 if args.quick else args.rounds
-        self.runs, self.group, self.rows, self.total = 0, "", [], 0
+    def __init__(self, args, work, hosts, cluster):
+        self.args, self.work, self.hosts, self.c = args, work, hosts, cluster
+        self.links = Links(hosts, hosts.names[:-1], args.link)
+        self.env = cluster.dfcctl_environment()
+        self.runs, self.group, self.rows = 0, "", []
+        self.key = work / "group.key"
+        with open(os.open(self.key, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
+            f.write(secrets.token_hex(32) + "\n")
 
     def ctl(self, *words):
-        return subprocess.run([str(self.args.build / "dfcctl"), *map(str, words)], env=self.env, check=True,
-                              stdout=subprocess.PIPE, text=True).stdout
+        subprocess.run([str(self.args.build / "dfcctl"), *map(str, words)], env=self.env, check=True,
+                       stdout=subprocess.DEVNULL)
 
     def fill(self):
-        small, large = (20, 2 * MIB) if self.args.quick else (SMALL, LARGE_SIZE)
+        """A directory for each member of the largest group."""
         root = self.work / "set"
-        for i in range(small):
-            path = root / f"small/{i % 10}/{i:05}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(random.Random(i).randbytes(SMALL_SIZE))
-        (root / "large").mkdir()
-        for i in range(LARGE):
-            (root / f"large/{i}").write_bytes(random.Random(-i - 1).randbytes(large))
-        self.total = sum(p.stat().st_size for p in root.rglob("*") if p.is_file())
+        for part in range(max(self.args.members)):
+            (root / str(part)).mkdir(parents=True)
+            for i in range(self.args.files):
+                (root / f"{part}/{i:05}").write_bytes(random.Random(f"{part} {i}").randbytes(SIZE))
         self.ctl("bucket", "create", "set")
         self.ctl("put", "--quiet", "-r", root, "set/")
 
+    def total(self, parts):
+        return parts * self.args.files * SIZE
+
     def store(self):
-        """Bytes that the targets have given."""
-        total = 0
-        for node in self.cluster.targets:
-            with urllib.request.urlopen(node["url"] + "/metrics") as reply:
-                lines = reply.read().decode().splitlines()
-            total += sum(float(line.rsplit(" ", 1)[1]) for line in lines
-                         if line.startswith("dfc_object_get_bytes_total"))
-        return total
+        """Bytes that the target has given."""
+        return metric(self.c.url("t1"), "object_get_bytes_total")
 
     @contextlib.contextmanager
     def mounts(self, *flags):
@@ -127,126 +84,195 @@ class Bench:
             for path in paths:
                 self.ctl("fs", "umount", path)
 
-    def read(self, *flags):
-        """All readers read the set, each in an order of its own → MB/s of all together."""
+    def read(self, parts, threads, *flags):
+        """All readers read so many parts of the set, each in an order of its own → what the worker
+        says of each."""
         with self.mounts(*flags) as paths:
-            begun = time.monotonic()
-            workers = [subprocess.Popen([sys.executable, "-c", WORKER, str(p), str(i)], text=True,
-                                        stdout=subprocess.PIPE) for i, p in enumerate(paths)]
-            got = [int(w.communicate()[0]) for w in workers]
-            seconds = time.monotonic() - begun
-        if got != [self.total] * READERS:
-            raise RuntimeError(f"{got} bytes were read, of {self.total}")
-        return READERS * self.total / seconds / 1e6
+            workers = [subprocess.Popen(
+                [sys.executable, str(HERE / "mount_worker.py"), "epoch",
+                 ":".join(f"{path}/{part}" for part in range(parts)), str(threads), str(i)], text=True,
+                stdout=subprocess.PIPE) for i, path in enumerate(paths)]
+            results = [json.loads(w.communicate()[0]) for w in workers]
+        for r in results:
+            if r["bytes"] != self.total(parts):
+                raise RuntimeError(f"{r['bytes']} bytes were read, of {self.total(parts)}")
+        return results
 
-    def read_group(self):
-        return self.read("--cache-group", self.group, "--group-refresh", "100ms")
+    def group_flags(self):
+        return ["--cache-group", self.group, "--group-key-file", self.key, "--group-refresh", "100ms"]
+
+    def read_group(self, parts, threads):
+        """→ bytes/s of all readers together, and the store's part of what they read."""
+        before = self.store()
+        results = self.read(parts, threads, *map(str, self.group_flags()))
+        read = READERS * self.total(parts)
+        return read / max(r["seconds"] for r in results), (self.store() - before) / read
+
+    def member(self, number):
+        host = self.hosts.names[number]
+        return Cached(self.args.build, self.work / f"member-{self.runs}-{number}", self.group, f"m{number}",
+                      self.env, ("--listen", self.hosts.address(host), "--port", "7070",
+                                 "--group-key-file", str(self.key)), self.hosts.inside(host))
 
     def begin(self, count):
+        """A group of as many members, each on a host of its own."""
         self.runs += 1
         self.group = f"g{self.runs}"
-        return [Member(self, i) for i in range(count)]
+        return [self.member(i) for i in range(count)]
 
-    def await_kept(self, members):
-        while sum(m.stat("cache_written_bytes_total") for m in members) < self.total:
+    def await_kept(self, members, parts):
+        while sum(m.stat("cache_written_bytes_total") for m in members) < self.total(parts):
             time.sleep(0.02)
 
-    def row(self, name, value, unit):
+    def row(self, name, value, unit=""):
         self.rows.append({"row": name, "value": round(value, 3), "unit": unit})
         benchlib.log(f"  {name}: {value:.3f} {unit}")
 
 
-def sizes(b):
-    cold, warm, local = {}, {}, []
-    for count in SIZES if not b.args.quick else SIZES[1:2]:
-        cold[count], warm[count] = [], []
-        for _ in range(b.rounds):
-            members, before = b.begin(count), b.store()
-            try:
-                cold[count].append(b.read_group())
-                given = b.store() - before
-                b.await_kept(members)
-                warm[count].append(b.read_group())
-                kept = sum(m.kept() for m in members)
-                again = b.store() - before - given
-            finally:
-                for m in members:
-                    m.end()
-        b.row(f"{count} members: bytes of the store / set, {READERS} readers, cold", given / b.total, "")
-        b.row(f"{count} members: the same, warm", again / b.total, "")
-        b.row(f"{count} members: bytes kept / set", kept / b.total, "")
-        b.row(f"{count} members: cold", benchlib.median(cold[count]), "MB/s")
-        b.row(f"{count} members: warm", benchlib.median(warm[count]), "MB/s")
-    caches = [f"--cache-dir={b.work}/own-READER", "--cache-free=0"]
-    for i in range(READERS):
-        pathlib.Path(f"{b.work}/own-{i}").mkdir()
-    with b.mounts(*caches) as paths:
-        for path in paths:
-            b.ctl("fs", "warmup", path)
-    for _ in range(b.rounds):
-        local.append(b.read(*caches))
-    b.row("a disk cache of each reader, warm", benchlib.median(local), "MB/s")
-
-
-def events(b):
-    """With 4 members that have settled: each event, and the store's share of the next read."""
-    members = b.begin(4)
-    path = f"/v1/cache-groups/{b.group}"
-
-    def asked(name):
-        before = b.store()
-        b.read_group()
-        b.row(f"{name}: bytes of the store / read", (b.store() - before) / (READERS * b.total), "")
-
-    def present():
-        return sum(m["state"] == "present" for m in b.cluster.call("GET", path)["members"])
-
-    def await_present(count):
-        while present() != count:
-            time.sleep(0.05)
-
+def with_members(b, count):
+    """One round → what it found."""
+    members, before = b.begin(count), b.store()
     try:
-        b.read_group()
-        b.await_kept(members)
-        while min(m["present_ms"] for m in b.cluster.call("GET", path)["members"]) <= 10000:
-            time.sleep(0.1)
-        asked("4 members")
-        members.append(Member(b, 4))
-        await_present(5)
-        asked("join of a fifth")
-        members[0].end(kill=True)
-        members[0].start()
-        await_present(5)
-        asked("kill and restart of one (a flap)")
-        b.ctl("fs", "cache", "drain", b.group, members[1].name)
-        while not any(m["weight"] == 0 for m in b.cluster.call("GET", path)["members"]):
-            time.sleep(0.05)
-        asked("drain of one")
-        members[1].end()
-        await_present(4)
-        asked("after the drained one has left")
-        members[2].end(kill=True)
-        await_present(3)
-        asked("kill of one, which is away")
+        cold, _ = b.read_group(count, THREADS * count)
+        given = b.store() - before
+        b.await_kept(members, count)
+        served = [m.stat("group_sent_bytes_total") for m in members]
+        warm, missed = b.read_group(count, THREADS * count)
+        served = [m.stat("group_sent_bytes_total") - s for m, s in zip(members, served)]
+        return {"cold": cold, "warm": warm, "missed": missed, "given": given / b.total(count),
+                "kept": sum(m.kept() for m in members) / b.total(count),
+                "busiest": max(served) * count / sum(served)}
     finally:
         for m in members:
             m.end()
 
 
+def sizes(b):
+    """The rates count what the members gave: a read of the store has no limit."""
+    b.links.limit(True)
+    one = None
+    for count in b.args.members:
+        runs = [with_members(b, count) for _ in range(b.args.rounds)]
+        found = {name: benchlib.median([r[name] for r in runs]) for name in runs[0]}
+        rate = benchlib.median([r["warm"] * (1 - r["missed"]) for r in runs])
+        one = one or rate / count
+        name = f"{count} members" if count > 1 else "1 member"
+        b.row(f"{name}: cold", found["cold"] / 1e6, "MB/s")
+        b.row(f"{name}: warm, of the members", rate / 1e6, "MB/s")
+        b.row(f"{name}: warm / ({count} × one)", rate / one / count)
+        b.row(f"{name}: warm / links", rate / (count * b.args.link * PAYLOAD))
+        b.row(f"{name}: bytes of the busiest / mean", found["busiest"])
+        b.row(f"{name}: bytes of the store / set, {READERS} readers, cold", found["given"])
+        b.row(f"{name}: bytes of the store / read, warm", found["missed"])
+        b.row(f"{name}: bytes kept / set", found["kept"])
+    b.links.limit(False)
+
+
+def latency(b):
+    """A file at a time, without limits: of one member, and of a disk cache of the reader's own."""
+    caches = [f"--cache-dir={b.work}/own-READER", "--cache-free=0"]
+    for i in range(READERS):
+        (b.work / f"own-{i}").mkdir()
+    with b.mounts(*caches) as paths:
+        for path in paths:
+            b.ctl("fs", "warmup", path / "0")
+    members = b.begin(1)
+    try:
+        b.read_group(1, THREADS)
+        b.await_kept(members, 1)
+        sides = {"a member": b.group_flags(), "an own disk cache": caches, "the cluster": []}
+        runs = benchlib.interleave({name: lambda flags=flags: b.read(1, 1, *map(str, flags))[0]
+                                    for name, flags in sides.items()}, b.args.rounds, warm_up=False)
+    finally:
+        for m in members:
+            m.end()
+    for name, results in runs.items():
+        b.row(f"a file of 100 KiB, warm, of {name}",
+              benchlib.median([1000 * r["seconds"] / r["count"] for r in results]), "ms")
+
+
+def events(b):
+    """With 4 members that have settled: each event, the store's part of the next read, and the bytes
+    that members got from others and the store for it."""
+    b.links.limit(True)
+    members = b.begin(EVENTS)
+    path, parts = f"/v1/cache-groups/{b.group}", min(EVENTS, max(b.args.members))
+
+    def states():
+        return b.c.get_json(path)["members"]
+
+    def got():
+        return sum(m.stat("group_pulled_bytes_total") + m.stat("group_fetched_bytes_total")
+                   for m in members if m.process.poll() is None)
+
+    def asked(name):
+        before = got()
+        rate, missed = b.read_group(parts, THREADS * EVENTS)
+        moved = got() - before
+        b.row(f"{name}: rate", rate / 1e6, "MB/s")
+        b.row(f"{name}: hits", 100 * (1 - missed), "%")
+        b.row(f"{name}: bytes moved / set", moved / b.total(parts))
+
+    def await_that(condition):
+        while not condition():
+            time.sleep(0.05)
+
+    def await_present(count):
+        await_that(lambda: sum(m["state"] == "present" for m in states()) == count)
+
+    try:
+        b.read_group(parts, THREADS * EVENTS)
+        b.await_kept(members, parts)
+        await_that(lambda: min(m["present_ms"] for m in states()) > 10000)
+        asked("4 members")
+        members[0].end(kill=True)
+        members[0].start()
+        await_present(EVENTS)
+        asked("kill and restart of one (a flap)")
+        members.append(b.member(EVENTS))
+        await_present(EVENTS + 1)
+        asked("join of a fifth")
+        asked("the same, again")
+        b.ctl("fs", "cache", "drain", b.group, members[1].name, f"--group-key-file={b.key}")
+        await_that(lambda: any(m["weight"] == 0 for m in states()))
+        asked("drain of one")
+        members[1].end()
+        await_present(EVENTS)
+        asked("after the drained one has left")
+        members[2].end(kill=True)
+        await_present(EVENTS - 1)
+        asked("kill of one, which is away")
+    finally:
+        for m in members:
+            m.end()
+        b.links.limit(False)
+
+
 def main():
-    args = benchlib.arguments(__doc__).parse_args()
+    p = benchlib.arguments(__doc__)
+    p.add_argument("--members", type=int, nargs="+", default=SIZES, metavar="N")
+    p.add_argument("--files", type=int, default=500, help="files of 100 KiB for each member")
+    p.add_argument("--link", type=int, default=LINK, help="bytes/s of each member's link, each way")
+    args = p.parse_args()
+    if args.quick:
+        args.members, args.files, args.rounds = (1, 2), 20, 1
+    missing = lacks(args.build)
+    if missing or not (args.build / "dfc-cached").exists():
+        benchlib.log(missing or "there is no dfc-cached")
+        return 77
+    enter("--net")
     document = benchlib.begin(args)
-    if not os.path.exists("/dev/fuse") or not (args.build / "dfc-mount").exists():
-        benchlib.log("skipped: there is no /dev/fuse, or no dfc-mount")
-        sys.exit(77)
-    more = ["--proxy-arg=--cache-settle=10s", "--proxy-arg=--cache-away=2s"]
-    with benchlib.WorkDir(args.dir) as work, Cluster(work / "dfc", args.build, targets=2, more=more) as cluster:
-        b = Bench(args, work, cluster)
+    hosts = Hosts(max(*args.members, EVENTS + 1) + 1)
+    with benchlib.WorkDir(args.dir) as work, Cluster(
+            hosts, args.build, {"p1": hosts.names[-1], "t1": hosts.names[-1]}) as cluster:
+        b = Bench(args, work, hosts, cluster)
         b.fill()
-        sizes(b)
-        events(b)
+        for part in (sizes, latency, events):
+            if args.only in part.__name__:
+                part(b)
     benchlib.finish(args, "group", {"machine": document, "rows": b.rows})
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -18,10 +18,12 @@ PAGE = 4096
 SHARE = 64 << 10  # what one look at a mapped file takes
 
 
-def files_below(directory):
+def files_below(directories):
+    """Of one or several, which colons separate."""
     found = []
-    for at, _, files in os.walk(directory):
-        found += [os.path.join(at, f) for f in files]
+    for directory in directories.split(":"):
+        for at, _, files in os.walk(directory):
+            found += [os.path.join(at, f) for f in files]
     return sorted(found)
 
 
