@@ -1,17 +1,15 @@
 #!/usr/bin/env python3
 """Mounts of a bucket and of a volume beside the disk (ext4, if --dir is on it), s3fs, rclone and
 JuiceFS on the same cluster: rows B1 (cached reads), B2 (writes), B3 (cold streams, also of a
-distant backend), B5 (epochs over small files of a distant backend) and B7 (small files and names).
+distant backend) and B7 (small files and names).  B1 has a FUSE file system that returns memory, too.
 
 Every run has a fresh mount, so the kernel has none of its pages.  The files of the disk and of disk
 caches are in the page cache.  What this machine has no program for is left out."""
 
-import contextlib
 import json
 import os
 import pathlib
 import random
-import shutil
 import subprocess
 import sys
 import time
@@ -22,16 +20,15 @@ from benchlib import GIB, KIB, MIB
 from peers import Cluster
 from slow_s3 import Noughts, SlowS3, create
 
-MARK = "DFC_BENCH_NAMESPACE"
 HERE = pathlib.Path(__file__).resolve().parent
 DELAY_S = 0.010
-RATE = 100_000_000  # bytes a second, of the distant backend of B5
-READERS = 8  # threads of an epoch
+READERS = 8  # threads of B7
+BASES = ("memory", "juicefs")  # sides that all others are compared with, besides the first
 # As --quick has them, and as they are: files, and their size.
 LARGE = {True: (16, MIB), False: (16, 64 * MIB)}
 SMALL = {True: 4 * KIB, False: 100 * KIB}
 STREAMS = {True: (1, 4), False: (1, 4, 16)}
-PAGES = {True: 200, False: 20000}
+PAGES = {True: 200, False: 60000}
 WRITTEN = {True: MIB, False: 64 * MIB}
 
 
@@ -52,6 +49,7 @@ class Bench:
         self.sides = {}
         for kind in mount_sides.there():
             self.sides[kind.name] = kind(self)
+        self.memory = mount_sides.Memory(self, *LARGE[args.quick])
 
     # --- what is read ---
 
@@ -96,7 +94,7 @@ class Bench:
 
     def run(self, name, bucket, kind, threads, amount=0, cache=None):
         """→ a run of the worker, with what the mount's process took."""
-        side = self.sides[name]
+        side = self.sides.get(name) or self.memory
         with side.mounted(bucket, cache, writable=kind == "write") as path:
             before = side.use()
             result = self.work_on(kind, path, threads, amount)
@@ -106,7 +104,7 @@ class Bench:
         return result
 
     def note(self, row, unit, results):
-        """The rate of each side, and its ratio to that of the first."""
+        """The rate of each side, and its ratio to that of the first, and of BASES that are there."""
         rates = {side: [rate_of(r, unit) for r in runs] for side, runs in results.items()}
         base = next(iter(rates))
         for side, runs in results.items():
@@ -114,6 +112,8 @@ class Bench:
             self.rows.append({
                 "row": row, "side": side, "unit": unit, "rate": round(benchlib.median(rates[side]), 1),
                 "to": base, "ratio": benchlib.paired_ratio(rates[side], rates[base]),
+                "ratios": {other: benchlib.paired_ratio(rates[side], rates[other])
+                           for other in BASES if other in rates},
                 "cpu": round(benchlib.median(cpu), 3) if cpu else None,
                 "peak_mib": round(max(r["peak_mib"] for r in runs)) if cpu else None,
                 "rates": [round(r, 1) for r in rates[side]]})
@@ -147,9 +147,10 @@ def cached_reads(b):
             continue
         for name in b.sides:
             b.cache_of(name, "large")
-        b.compare(row, unit, {
-            name: lambda name=name: b.run(name, "large", kind, 1, amount, b.cache_of(name, "large"))
-            for name in b.sides})
+        sides = {name: lambda name=name: b.run(name, "large", kind, 1, amount,
+                                               b.cache_of(name, "large")) for name in b.sides}
+        sides["memory"] = lambda: b.run("memory", "large", kind, 1, amount)
+        b.compare(row, unit, sides)
 
 
 def put(b, bucket, count):
@@ -206,7 +207,7 @@ def cold_streams(b):
     for streams in STREAMS[b.args.quick]:
         sides = {"GET": lambda streams=streams: straight(
             b, b.cluster.url, "/v1/objects/large/", sorted(names)[:streams], streams)}
-        for name in mounts_of(b):
+        for name in (n for n in b.sides if n != "raw"):
             sides[name] = lambda name=name, streams=streams: b.run(name, "large", "read", streams,
                                                                    streams)
         b.compare(f"B3 cold read, {streams} streams", "MB/s", sides)
@@ -237,50 +238,6 @@ def distant_streams(b):
             b.compare(f"B3 cold read, {streams} streams, 10 ms", "MB/s", sides)
 
 
-@contextlib.contextmanager
-def distant_set(b):
-    count, size = b.args.files, SMALL[b.args.quick]
-    with SlowS3(rate=RATE, delay_s=DELAY_S) as s3:
-        for i in range(count):
-            s3.put("data", f"{i % 10}/{i:05}", random.Random(i).randbytes(size))
-        yield s3, count * size
-
-
-def epochs_of(b, s3, total, warmed):
-    """→ the run of each epoch, and bytes of the store / set."""
-    bucket, cache = b.new_bucket(), b.work / "cache-epochs"
-    cache.mkdir()
-    before = s3.sent
-    create(b.cluster, s3.url, bucket, "0/00000")
-    if warmed:
-        b.sides["dfc"].warm(bucket, cache)
-    runs = [b.run("dfc", bucket, "epoch", READERS, number, cache)
-            for number in range(b.args.epochs)]
-    b.cluster.call("DELETE", f"/v1/buckets/{bucket}")
-    shutil.rmtree(cache)
-    return runs, (s3.sent - before) / total
-
-
-def epochs(b):
-    """B5: shuffled epochs over a bucket whose backend is distant and slow."""
-    row = "B5 epochs"
-    if b.args.only not in row:
-        return
-    results, store = {"raw": []}, []
-    with distant_set(b) as (s3, total):
-        for number in range(b.rounds):
-            results["raw"].append(b.run("raw", "small", "epoch", READERS, number))
-            for warmed in (False, True):
-                runs, share = epochs_of(b, s3, total, warmed)
-                store.append(share)
-                for i, run in enumerate(runs):
-                    side = f"dfc, {'warmed, ' if warmed else ''}epoch {i + 1}"
-                    results.setdefault(side, []).append(run)
-    b.note(row, "MB/s", results)
-    b.rows.append({"row": row, "side": "bytes of the store / set", "unit": "",
-                   "rate": round(max(store), 3)})
-
-
 def small_files(b):
     """B7: what s3fs and rclone are compared by, besides B1 to B3."""
     count = b.args.files
@@ -291,38 +248,29 @@ def small_files(b):
                 name, "small", kind, threads, amount) for name in b.sides})
 
 
-def enter():
-    """Begins anew in a mount namespace of its own: a copy that another one has of a mount would keep
-    its process."""
-    if MARK not in os.environ:
-        os.execvpe("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable,
-                               *sys.argv], {**os.environ, MARK: "1"})
-
-
 def main():
     p = benchlib.arguments(__doc__)
-    p.add_argument("--files", type=int, default=2000, help="small files of B5 and B7")
-    p.add_argument("--epochs", type=int, default=3, help="epochs of B5")
+    p.add_argument("--files", type=int, default=2000, help="small files of B7")
     args = p.parse_args()
     if args.quick:
-        args.files, args.epochs, args.rounds = 40, 2, 1
+        args.files, args.rounds = 40, 1
     if os.geteuid() != 0 or not os.path.exists("/dev/fuse") or \
             not (args.build / "dfc-mount").exists():
         benchlib.log("skipped: needs root, /dev/fuse and dfc-mount")
         sys.exit(77)
-    enter()
+    benchlib.own_mounts()
     document = benchlib.begin(args)
     with benchlib.WorkDir(args.dir) as work, \
             Cluster(work / "dfc", args.build, more=["--s3"]) as cluster:
         b = Bench(args, work, cluster)
         b.fill("large", *LARGE[args.quick])
         b.fill("small", args.files, SMALL[args.quick])
-        for part in (cached_reads, writes, cold_streams, distant_streams, epochs, small_files):
+        for part in (cached_reads, writes, cold_streams, distant_streams, small_files):
             part(b)
-    benchlib.table(["row", "side", "rate", "", "ratio", "CPU", "peak MiB"],
-                   [[r["row"], r["side"], r["rate"], r["unit"],
-                     r.get("ratio", {}).get("median"), r.get("cpu"), r.get("peak_mib")]
-                    for r in b.rows])
+    benchlib.table(["row", "side", "rate", "", "ratio", *(f"/ {o}" for o in BASES), "CPU", "peak MiB"],
+                   [[r["row"], r["side"], r["rate"], r["unit"], r["ratio"]["median"],
+                     *(r["ratios"].get(o, {}).get("median") for o in BASES), r["cpu"],
+                     r["peak_mib"]] for r in b.rows])
     benchlib.finish(args, "mount", {"machine": document, "rows": b.rows})
 
 

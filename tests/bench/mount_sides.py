@@ -10,25 +10,17 @@ import contextlib
 import os
 import shutil
 import subprocess
-import time
 
+import juicefs
 from benchlib import memory_of, MIB
+from juicefs import PATIENCE_S, await_that
 
-PATIENCE_S = 60
 
-
-def processor_seconds(pid):
+def processor_seconds(pid, with_ended=False):
+    """Of a process; if asked, also of its children that have ended."""
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
         fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def await_that(condition, what):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"not within {PATIENCE_S} s: {what}")
-        time.sleep(0.02)
+    return sum(map(int, fields[11:15 if with_ended else 13])) / os.sysconf("SC_CLK_TCK")
 
 
 class Side(abc.ABC):
@@ -109,22 +101,30 @@ class Bucket(Side):
 
 
 class Filled(Side):
-    """A file system with metadata of its own: files are copied into it once."""
+    """A file system with metadata of its own: files are copied into it once, by a mount of their own."""
 
     def __init__(self, bench):
         super().__init__(bench)
         self.has = set()
 
-    def place(self, bucket):
-        place = self.path / bucket
+    @contextlib.contextmanager
+    def mounted(self, bucket, cache=None, writable=False):
         if bucket not in self.has:
             self.has.add(bucket)
-            source = self.bench.files(bucket)
-            if source.exists():
-                shutil.copytree(source, place)
-            else:
-                place.mkdir()
-        return place
+            with super().mounted(bucket, writable=True):
+                self.fill(bucket)
+        with super().mounted(bucket, cache, writable) as path:
+            yield path
+
+    def place(self, bucket):
+        return self.path / bucket
+
+    def fill(self, bucket):
+        source = self.bench.files(bucket)
+        if source.exists():
+            shutil.copytree(source, self.place(bucket))
+        else:
+            self.place(bucket).mkdir()
 
 
 class Volume(Filled):
@@ -175,6 +175,20 @@ class Foreground(Side):
         self.process.wait(PATIENCE_S)
 
 
+class Memory(Foreground):
+    """What a FUSE file system costs that has all bytes in its memory: dfc-memory-files."""
+
+    name = "memory"
+
+    def __init__(self, bench, count, size):
+        super().__init__(bench)
+        self.shape = count, size
+
+    def begin(self, bucket, cache, writable):
+        program = self.bench.args.build / "tests/bench/dfc-memory-files"
+        self.start(program, *self.shape, self.path)
+
+
 class S3fs(Foreground):
     name = "s3fs"
 
@@ -196,26 +210,23 @@ class Rclone(Foreground):
 
 
 class JuiceFs(Filled):
-    """Blocks are files of the same disk, so it has no network: an advantage."""
+    """A volume on SQLite, whose blocks are objects of the cluster by S3."""
 
     name = "juicefs"
 
     def __init__(self, bench):
         super().__init__(bench)
-        self.meta = f"sqlite3://{bench.work}/juicefs.db"
-        self.run("format", "--storage=file", f"--bucket={bench.work}/juicefs-store/", self.meta,
-                 "bench")
-
-    def run(self, *words):
-        subprocess.run(["juicefs", *map(str, words)], check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
+        self.meta, self.mount = f"sqlite3://{bench.work}/juicefs.db", None
+        bench.ctl("bucket", "create", "juicefs")
+        juicefs.make(bench.work, self.meta, "--storage=s3", f"--bucket={bench.s3_url}/juicefs")
 
     def begin(self, bucket, cache, writable):
-        flags = [f"--cache-dir={cache}"] if cache else ["--cache-size=0"]
-        self.run("mount", "-d", "--no-usage-report", *flags, self.meta, self.path)
+        flag = f"--cache-dir={cache}" if cache else "--cache-size=0"
+        self.mount = juicefs.Mount(self.bench.work, self.meta, self.path, flag)
+        self.pid = self.mount.pid
 
     def end(self):
-        self.run("umount", self.path)
+        self.mount.end()
 
 
 def there():

@@ -54,20 +54,20 @@ def epoch(directory, threads, seed):
 
 
 def scatter(directory, threads, count):
-    """Pages of the first file, each thread `count` of them."""
-    name = files_below(directory)[0]
-    pages = os.path.getsize(name) // PAGE
+    """Pages of all files, each page at most once: `count` of them, shared out to the threads."""
+    names = files_below(directory)
+    pages = [(i, PAGE * n) for i, name in enumerate(names)
+             for n in range(os.path.getsize(name) // PAGE)]
+    wanted = random.Random(1).sample(pages, count)
+    files = [os.open(name, os.O_RDONLY) for name in names]
+    for fd in files:
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)
 
-    def run(seed):
-        places, buffer = random.Random(seed), bytearray(PAGE)
-        fd = os.open(name, os.O_RDONLY)
-        try:
-            return sum(os.preadv(fd, [buffer], PAGE * places.randrange(pages))
-                       for _ in range(count))
-        finally:
-            os.close(fd)
+    def run(mine):
+        buffer = bytearray(PAGE)
+        return sum(os.preadv(files[i], [buffer], at) for i, at in mine)
 
-    return count * threads, [lambda i=i: run(i) for i in range(threads)]
+    return count, [lambda i=i: run(wanted[i::threads]) for i in range(threads)]
 
 
 def mapped(directory, threads, _):

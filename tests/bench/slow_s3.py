@@ -25,11 +25,13 @@ PIECE = 64 << 10
 
 
 class SlowHandler(Handler):
-    """Each object waits for its delay; all answers together are no faster than the rate, each for
-    itself than the limit."""
+    """Each object waits for its delay (a HEAD for one of its own, if there is one); all answers
+    together are no faster than the rate, each for itself than the limit."""
 
     def send_object(self, data, fault):
-        time.sleep(self.server.service.delay_s)
+        service = self.server.service
+        time.sleep(service.head_delay_s if self.command == "HEAD" and service.head_delay_s is not None
+                   else service.delay_s)
         super().send_object(data, fault)
 
     def write_out(self, data, fault):
@@ -45,8 +47,9 @@ class SlowHandler(Handler):
 class SlowS3(FakeS3):
     handler = SlowHandler
 
-    def __init__(self, rate=None, delay_s=0.0):
+    def __init__(self, rate=None, delay_s=0.0, head_delay_s=None):
         super().__init__()
+        self.head_delay_s = head_delay_s
         self.rate, self.delay_s, self.limit_of_each = rate, delay_s, None
         self.turn, self.next, self.sent = threading.Lock(), 0.0, 0
 
