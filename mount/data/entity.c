@@ -67,9 +67,11 @@ char *entity_sums_text(const struct entity *e)
     return xprintf(OF_SUMS "%016" PRIx64, entity_sum(e));
 }
 
-bool entity_names_bytes(const char *etag, const char *checksum)
+const char *entity_version(const char *etag, const char *checksum)
 {
-    return etag[0] == '"' || strncmp(checksum, OF_SUMS, strlen(OF_SUMS)) == 0;
+    if (etag[0] == '"')
+        return etag;
+    return strncmp(checksum, OF_SUMS, strlen(OF_SUMS)) == 0 ? checksum : NULL;
 }
 
 struct entity *entity_ref(struct entity *e)

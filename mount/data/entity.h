@@ -33,9 +33,10 @@ bool entity_compare(const struct entity *e, uint64_t offset, const void *data, u
 /* "sums:HEX", of entity_sum(): the checksum of the same entity for one that is not told the sums.
  * malloc'ed. */
 char *entity_sums_text(const struct entity *e);
-/* Names of caches may be made of the tag and the checksum, since no other bytes have both: a strong
- * tag, or a checksum of entity_sums_text(). */
-bool entity_names_bytes(const char *etag, const char *checksum);
+/* What names of caches are made of beside the key: a strong tag, or a checksum of
+ * entity_sums_text(); no other bytes have it.  NULL: there is neither.  The checksum of an object
+ * is none: a cluster knows it only of what it has stored. */
+const char *entity_version(const char *etag, const char *checksum);
 struct entity *entity_ref(struct entity *e);
 void entity_unref(struct entity *e); /* NULL is fine */
 DEFINE_CLEANUP(struct entity, entity_unref);

@@ -22,7 +22,8 @@ char *tiers_name(const char *scope, const struct entity *e)
     _cleanup_free_ char *sums = NULL;
     if (e->sums != NULL)
         sums = xprintf("\n%016" PRIx64, entity_sum(e));
-    return xprintf("%s\n%s\n%s\n%s%s", scope, e->key, e->etag, e->checksum,
+    const char *version = entity_version(e->etag, e->checksum);
+    return xprintf("%s\n%s\n%s%s", scope, e->key, version != NULL ? version : "",
                    sums != NULL ? sums : "");
 }
 
@@ -59,7 +60,7 @@ static void named_done(struct named *n)
 /* A weak tag is of bytes that are alike, not equal. */
 static bool is_cached(const struct tiers *t, const struct entity *e)
 {
-    return t->cache != NULL && (e->sums != NULL || entity_names_bytes(e->etag, e->checksum));
+    return t->cache != NULL && (e->sums != NULL || entity_version(e->etag, e->checksum) != NULL);
 }
 
 static void count(const char *tier, uint64_t bytes)

@@ -91,13 +91,14 @@ static int ask_owner(struct group_reader *r, const struct group_request *q, stru
 /* Others that have its names could have other bytes. */
 static bool is_of_group(const struct entity *e)
 {
-    return e->sums != NULL || entity_names_bytes(e->etag, e->checksum);
+    return e->sums != NULL || entity_version(e->etag, e->checksum) != NULL;
 }
 
 /* Its sums tell a block of a volume, which has no tag, from all others.  malloc'ed. */
 static char *checksum_of(const struct entity *e)
 {
-    return entity_names_bytes(e->etag, e->checksum) ? xstrdup(e->checksum) : entity_sums_text(e);
+    return entity_version(e->etag, e->checksum) != NULL ? xstrdup(e->checksum)
+                                                        : entity_sums_text(e);
 }
 
 static struct group_request request_of(const struct group_reader *r, const struct entity *e,

@@ -16,7 +16,7 @@ static const char *const hows[] = {[GROUP_FETCH] = "fetch",
 struct piece_id group_request_piece(const struct group_request *r)
 {
     _cleanup_free_ char *name =
-        xprintf("%s\n%s\n%s\n%s", r->scope, r->object, r->etag, r->checksum);
+        xprintf("%s\n%s\n%s", r->scope, r->object, entity_version(r->etag, r->checksum));
     const struct cache_entity entity = {.name = name, .set = "", .size = r->size};
     return piece_of(&entity, r->offset / PIECE_BYTES).id;
 }
@@ -94,7 +94,7 @@ int group_request_parse(const char *(*query)(void *context, const char *name), v
         (rc = take_number(&s, "length", &r->length, err)) != 0 ||
         (rc = take_how(&s, &r->how, err)) != 0)
         return rc;
-    if (!entity_names_bytes(r->etag, r->checksum))
+    if (entity_version(r->etag, r->checksum) == NULL)
         return error_set(err, E_INVALID,
                          "parameter 'etag': it is not a strong entity tag, and 'checksum' is not "
                          "of sums");

@@ -25,7 +25,7 @@ enum group_how {
 
 struct group_request {
     const char *scope;                             /* of names in caches */
-    const char *bucket, *object, *etag, *checksum; /* entity_names_bytes() */
+    const char *bucket, *object, *etag, *checksum; /* entity_version() */
     uint64_t size;                                 /* of the object */
     uint64_t offset, length;
     enum group_how how;

@@ -10,7 +10,7 @@ import random
 import signal
 import subprocess
 
-from cold_lib import metric
+from cold_lib import FakeS3, metric
 from lib import Failed, check, equal, in_parallel, main, skip, wait_for
 from mount_bucket import read
 from mount_lib import (directory_of, mount, mounted, mounts, needs_fuse, said_by_sanitizers, server,
@@ -322,6 +322,24 @@ def test_warmup(c):
         equal(warmup(c, path + "/none", status=3).count("No such file"), 1, "a path that is not there")
         text = c.dfcctl("fs", "stats", path)
         equal((text.returncode, "dfc_cache_used_bytes" in text.stdout), (0, True), text.stderr)
+
+
+def test_a_warmup_of_what_only_the_backend_has(c):
+    """The cluster knows no checksum of an object before it has stored it."""
+    cache = cache_of(c, "cold")
+    with FakeS3() as s3:
+        for name, data in SMALL.items():
+            s3.put("cold", name, data)
+        c.create("cold", backend={"provider": "s3", "bucket": "cold", "endpoint": s3.url,
+                                  "auth": "none"})
+        with mounted(c, "dfc://cold", f"--cache-dir={cache}") as path:
+            warmup(c, path + "/set/small")
+            await_cached([os.path.join(path, n) for n in SMALL])
+        kept, before = len(pieces(cache)), given(c)
+        with mounted(c, "dfc://cold", f"--cache-dir={cache}") as path:
+            check_all(path, SMALL)
+        equal(given(c), before, "bytes that the cluster gave for what is warm")
+        equal((kept, len(pieces(cache))), (len(SMALL), len(SMALL)), "pieces")
 
 
 def test_warmup_that_meets_failures(c):
