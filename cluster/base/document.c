@@ -12,6 +12,7 @@ struct document {
     struct arena *arena;
     void (*on_free)(void *arg);
     void *on_free_arg;
+    atomic_ullong sum; /* 0: not computed yet */
 };
 
 struct document *document_new(void)
@@ -43,6 +44,17 @@ void document_on_free(struct document *d, void (*fn)(void *arg), void *arg)
 {
     d->on_free = fn;
     d->on_free_arg = arg;
+}
+
+uint64_t document_sum(struct document *d, uint64_t (*compute)(const void *doc), const void *doc)
+{
+    uint64_t sum = d != NULL ? atomic_load(&d->sum) : 0;
+    if (sum != 0)
+        return sum;
+    sum = compute(doc);
+    if (d != NULL)
+        atomic_store(&d->sum, sum);
+    return sum;
 }
 
 struct arena *document_arena(struct document *d)
@@ -90,10 +102,10 @@ const char *document_merge(const void *items, size_t count, size_t item_size, si
     size_t drop = 0;
     size_t put = 0;
     for (size_t i = 0; i < count || put < c->put_count;) {
-        const char *old = (const char *)items + i * item_size;
-        const char *new = (const char *)c->put + put *item_size;
-        const char *old_name = i < count ? name_of(old, name_offset) : NULL;
-        int order = merge_order(old_name, put < c->put_count ? name_of(new, name_offset) : NULL);
+        const char *old = i < count ? (const char *)items + i * item_size : NULL;
+        const char *new = put < c->put_count ? (const char *)c->put + put *item_size : NULL;
+        const char *old_name = old != NULL ? name_of(old, name_offset) : NULL;
+        int order = merge_order(old_name, new != NULL ? name_of(new, name_offset) : NULL);
         while (old_name != NULL && drop < c->drop_count && strcmp(c->drop[drop], old_name) < 0)
             missing = c->drop[drop++];
         bool leaves =

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/arena.h"
 
@@ -17,6 +18,8 @@ struct document *document_ref(struct document *d); /* NULL stays NULL */
 void document_unref(struct document *d);
 /* Once, for what the arena cannot release: called with `arg` before the memory goes. */
 void document_on_free(struct document *d, void (*fn)(void *arg), void *arg);
+/* compute(doc), of the document that has this memory; once for all that share it.  d may be NULL. */
+uint64_t document_sum(struct document *d, uint64_t (*compute)(const void *doc), const void *doc);
 struct arena *document_arena(struct document *d);
 
 /* The place of `name` in an array sorted by a `char *` that each item has at name_offset: the first

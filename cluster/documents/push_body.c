@@ -1,18 +1,75 @@
 #include "cluster/documents/push_body.h"
 
+#include <inttypes.h>
 #include <string.h>
+#include <xxhash.h>
 
+#include "cluster/base/document.h"
 #include "cluster/base/json_items.h"
 #include "cluster/documents/delta.h"
+#include "cluster/documents/smap_change.h"
 #include "common/jsonx.h"
+#include "common/mem.h"
+
+/* --- the sum --------------------------------------------------------------------------------- */
+
+static uint64_t sum_of_json(json_t *doc)
+{
+    _cleanup_free_ char *text = json_text(doc);
+    json_decref(doc);
+    return XXH3_64bits(text, strlen(text));
+}
+
+static uint64_t sum_smap(const void *doc)
+{
+    return sum_of_json(smap_to_json(doc));
+}
+
+static uint64_t sum_bmd(const void *doc)
+{
+    return sum_of_json(bmd_to_json(doc));
+}
+
+static uint64_t sum_config(const void *doc)
+{
+    return sum_of_json(config_to_json(doc));
+}
+
+static uint64_t sum_jobs(const void *doc)
+{
+    return sum_of_json(jobs_to_json(doc));
+}
+
+static uint64_t sum_access(const void *doc)
+{
+    return sum_of_json(access_to_json(doc, ACCESS_WHOLE));
+}
+
+/* Of the head and of the documents' sums: a change computes that of its own document alone. */
+static char *sum_of(const struct cluster_state *s)
+{
+    _cleanup_free_ char *text =
+        xprintf("%s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s %" PRIx64 " %" PRIx64
+                " %" PRIx64 " %" PRIx64 " %" PRIx64,
+                s->cluster_id, s->term, s->version, s->term_version, s->next_bucket_id, s->primary,
+                document_sum(s->smap.memory, sum_smap, &s->smap),
+                document_sum(s->bmd.memory, sum_bmd, &s->bmd),
+                document_sum(s->config.memory, sum_config, &s->config),
+                document_sum(s->jobs.memory, sum_jobs, &s->jobs),
+                document_sum(s->access.memory, sum_access, &s->access));
+    return xprintf("%016" PRIx64, XXH3_64bits(text, strlen(text)));
+}
+
+/* --- the body -------------------------------------------------------------------------------- */
 
 static json_t *body_of(const struct cluster_state *from, const struct cluster_state *to)
 {
     if (from == NULL)
         return state_to_json(to);
-    return json_pack("{s:i, s:{s:s, s:I, s:I}, s:o}", "format", state_format(to), "from", "cluster",
-                     from->cluster_id, "term", (json_int_t)from->term, "version",
-                     (json_int_t)from->version, "delta", state_delta(from, to));
+    _cleanup_free_ char *sum = sum_of(to);
+    return json_pack("{s:i, s:{s:s, s:I, s:I}, s:o, s:s}", "format", state_format(to), "from",
+                     "cluster", from->cluster_id, "term", (json_int_t)from->term, "version",
+                     (json_int_t)from->version, "delta", state_delta(from, to), "sum", sum);
 }
 
 char *push_body_text(const struct cluster_state *from, const struct cluster_state *to)
@@ -39,18 +96,38 @@ static int begins_with(const struct cluster_state *now, json_t *from, bool *does
     return 0;
 }
 
+static int check_sum(json_t *doc, const struct cluster_state *s, struct error *err)
+{
+    const char *wanted = NULL;
+    int r = json_get_str(doc, "", "sum", &wanted, err);
+    if (r != 0 || wanted == NULL)
+        return r;
+    _cleanup_free_ char *sum = sum_of(s);
+    return strcmp(sum, wanted) == 0
+               ? 0
+               : error_set(err, E_INVALID,
+                           "the difference leads to another state %llu.%llu than the primary has",
+                           (unsigned long long)s->term, (unsigned long long)s->version);
+}
+
 static int read_difference(const struct cluster_state *now, json_t *doc, json_t *from,
                            struct cluster_state **out, struct error *err)
 {
     json_t *delta = NULL;
+    struct cluster_state *s;
     bool does = false;
     int r;
-    if ((r = state_format_check(doc, err)) != 0 ||
+    if ((r = begins_with(now, from, &does, err)) != 0 ||
+        (json_object_get(doc, "format") != NULL && (r = state_format_check(doc, err)) != 0) ||
         (r = json_get_object(doc, "", "delta", &delta, err)) != 0 ||
-        (r = json_present(delta, "", "delta", err)) != 0 ||
-        (now != NULL && (r = begins_with(now, from, &does, err)) != 0) || !does)
+        (r = json_present(delta, "", "delta", err)) != 0 || !does ||
+        (r = state_patch(now, delta, &s, err)) != 0)
         return r;
-    return state_patch(now, delta, out, err);
+    if ((r = check_sum(doc, s, err)) != 0)
+        state_unref(s);
+    else
+        *out = s;
+    return r;
 }
 
 int push_body_read(const struct cluster_state *now, const char *text, size_t len,

@@ -3,13 +3,16 @@
  *
  *   whole        the state document (cluster/documents/state.h)
  *   difference   {"format": 1, "from": {"cluster": "c-9f…", "term": 1, "version": 7},
- *                "delta": {…}}, with the format of the state that it leads to, and the delta of
- *                cluster/documents/delta.h
+ *                "delta": {…}, "sum": "5f01…"}, with the format of the state that it leads to, the
+ *                delta of cluster/documents/delta.h, and a sum of that state in hex: XXH3-64 of its
+ *                head and of the sums of its documents' texts
  *
- * A node takes differences while it holds a state that a primary gave it in this run, and says so
- * in its reply: {"term", "version", "deltas": true}.  A state that it read from its disk, or got
- * from another node, may lack fields that an earlier release did not know, and a difference would
- * not bring them.
+ * The sum finds whatever is not as at the primary, wherever the node's state came from: a field
+ * that a node of another release has dropped, say.  The node refuses the difference, and the
+ * primary sends the whole.  A primary of an earlier release tells neither format nor sum.
+ *
+ * A node says in its reply that it reads differences: {"term", "version", "deltas": true}.  A
+ * release that knows the whole only does not say it, so that the primary sends it no difference.
  *
  * Pure; any thread. */
 #pragma once
@@ -22,10 +25,10 @@
 /* The text of a body that brings `to` to a node; `from` NULL: whole.  For the caller to free. */
 char *push_body_text(const struct cluster_state *from, const struct cluster_state *to);
 
-/* Reads a body at a node that holds `now`; NULL: that takes no difference.  *out is the state that
- * it leads to; NULL if it is a difference from another state than `now`: the node changes nothing,
- * replies with what it holds, and the primary sends the whole.  E_WRONG_CLUSTER; E_INVALID for a
- * difference that does not fit, E_UNSUPPORTED for a later format, E_JSON for a malformed body. */
+/* Reads a body at a node that holds `now`.  *out is the state that it leads to; NULL if it is a
+ * difference from another state than `now`: the node changes nothing, and replies with what it
+ * holds.  E_WRONG_CLUSTER; E_INVALID for a difference that does not fit, E_UNSUPPORTED for a later
+ * format, E_JSON for a malformed body. */
 int push_body_read(const struct cluster_state *now, const char *text, size_t len,
                    struct cluster_state **out, struct error *err);
 

@@ -9,7 +9,6 @@
 struct state_holder {
     pthread_mutex_t lock;
     const struct cluster_state *current;
-    bool whole;
 };
 
 struct state_holder *state_holder_new(struct cluster_state *initial)
@@ -29,41 +28,23 @@ void state_holder_free(struct state_holder *h)
     free(h);
 }
 
-const struct cluster_state *state_current_whole(struct state_holder *h, bool *whole)
+const struct cluster_state *state_current(struct state_holder *h)
 {
     pthread_mutex_lock(&h->lock);
     const struct cluster_state *s = state_ref(h->current);
-    *whole = h->whole;
     pthread_mutex_unlock(&h->lock);
     return s;
 }
 
-const struct cluster_state *state_current(struct state_holder *h)
-{
-    bool whole;
-    return state_current_whole(h, &whole);
-}
-
-static bool advance(struct state_holder *h, const struct cluster_state *s, bool whole)
+bool state_advance(struct state_holder *h, const struct cluster_state *s)
 {
     const struct cluster_state *old = NULL;
     pthread_mutex_lock(&h->lock);
     if (state_compare(s, h->current) > 0) {
         old = h->current;
         h->current = state_ref(s);
-        h->whole = whole;
     }
     pthread_mutex_unlock(&h->lock);
     state_unref(old);
     return old != NULL;
-}
-
-bool state_advance(struct state_holder *h, const struct cluster_state *s)
-{
-    return advance(h, s, true);
-}
-
-bool state_advance_hearsay(struct state_holder *h, const struct cluster_state *s)
-{
-    return advance(h, s, false);
 }

@@ -296,25 +296,6 @@ static void a_holder_only_advances(void **unused)
     state_holder_free(h);
 }
 
-/* What came from elsewhere may lack what an earlier release did not know. */
-static void a_holder_knows_what_a_primary_gave(void **unused)
-{
-    (void)unused;
-    struct state_holder *h = state_holder_new(at_version(5));
-    static const bool given[] = {true, false, true};
-    for (size_t i = 0; i < 3; i++) {
-        _cleanup_state_ const struct cluster_state *next = at_version(6 + i);
-        assert_true(given[i] ? state_advance(h, next) : state_advance_hearsay(h, next));
-        _cleanup_state_ const struct cluster_state *older = at_version(5);
-        assert_false(given[i] ? state_advance_hearsay(h, older) : state_advance(h, older));
-        bool whole;
-        _cleanup_state_ const struct cluster_state *now = state_current_whole(h, &whole);
-        assert_ptr_equal(now, next);
-        assert_int_equal(whole, given[i]);
-    }
-    state_holder_free(h);
-}
-
 enum { ADVANCES = 2000 };
 
 static void *read_until_last(void *arg)
@@ -440,7 +421,6 @@ int main(void)
         cmocka_unit_test(a_node_takes_what_leads_on_from_what_it_holds),
         cmocka_unit_test(no_two_lives_have_one_term),
         cmocka_unit_test(a_holder_only_advances),
-        cmocka_unit_test(a_holder_knows_what_a_primary_gave),
         cmocka_unit_test(readers_see_whole_states_that_only_grow),
         cmocka_unit_test(names_are_checked),
         cmocka_unit_test(nearly_anything_names_an_object),

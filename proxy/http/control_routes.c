@@ -283,9 +283,8 @@ struct push {
 static void reply_to_push(struct http_request *req)
 {
     const struct proxy *p = http_user(req);
-    bool whole;
-    _cleanup_state_ const struct cluster_state *s = state_current_whole(p->state, &whole);
-    const struct push_reply reply = {.term = s->term, .version = s->version, .deltas = whole};
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct push_reply reply = {.term = s->term, .version = s->version, .deltas = true};
     _cleanup_json_ json_t *doc = push_reply_to_json(&reply);
     http_reply_json(req, 200, doc);
 }
@@ -295,7 +294,7 @@ static void push_take(void *arg)
     struct push *push = arg;
     struct proxy *p = http_user(push->req);
     struct error err = ERROR_INIT;
-    if (push->state != NULL && follower_take_push(p->follower, push->state, &err) != 0)
+    if (push->state != NULL && follower_take(p->follower, push->state, &err) != 0)
         proxy_reply_error(push->req, &err);
     else
         reply_to_push(push->req);
@@ -306,12 +305,11 @@ static void push_take(void *arg)
 static int push_of(struct http_request *req, const char *data, size_t len, struct error *err)
 {
     struct proxy *p = http_user(req);
-    bool whole;
-    _cleanup_state_ const struct cluster_state *now = state_current_whole(p->state, &whole);
+    _cleanup_state_ const struct cluster_state *now = state_current(p->state);
     struct cluster_state *s;
     if (atomic_load(&p->is_primary))
         return error_set(err, E_EXISTS, "proxy '%s' is the primary and takes no state", p->id);
-    int r = push_body_read(whole ? now : NULL, data, len, &s, err);
+    int r = push_body_read(now, data, len, &s, err);
     if (r != 0)
         return r;
     struct push *push = xcalloc(1, sizeof *push);

@@ -144,8 +144,7 @@ void follower_state_changed(struct follower *f)
     }
 }
 
-static int take(struct follower *f, const struct cluster_state *s, bool from_primary,
-                struct error *err)
+int follower_take(struct follower *f, const struct cluster_state *s, struct error *err)
 {
     struct proxy *p = f->proxy;
     _cleanup_state_ const struct cluster_state *now = state_current(p->state);
@@ -153,24 +152,19 @@ static int take(struct follower *f, const struct cluster_state *s, bool from_pri
     int r = state_accept(now, s, &newer, err);
     if (r != 0 || !newer)
         return r;
-    (void)(from_primary ? state_advance(p->state, s) : state_advance_hearsay(p->state, s));
+    state_advance(p->state, s);
     proxy_state_changed(p);
     proxy_start_succeeded(p);
     return 0;
 }
 
-int follower_take_push(struct follower *f, const struct cluster_state *s, struct error *err)
-{
-    return take(f, s, true, err);
-}
-
-static int take_document(struct follower *f, json_t *doc, bool from_primary, struct error *err)
+static int take_document(struct follower *f, json_t *doc, struct error *err)
 {
     struct cluster_state *s;
     int r = state_from_json(doc, &s, err);
     if (r != 0)
         return r;
-    r = take(f, s, from_primary, err);
+    r = follower_take(f, s, err);
     state_unref(s);
     return r;
 }
@@ -178,15 +172,14 @@ static int take_document(struct follower *f, json_t *doc, bool from_primary, str
 /* --- the calls ------------------------------------------------------------------------------- */
 
 /* The code of a call whose answer is a state, once that is taken. */
-static int take_reply(struct follower *f, json_t *reply, bool from_primary, struct error *err)
+static int take_reply(struct follower *f, json_t *reply, struct error *err)
 {
-    return reply != NULL ? take_document(f, reply, from_primary, err) : err->code;
+    return reply != NULL ? take_document(f, reply, err) : err->code;
 }
 
-/* By the node that is known as the primary, which may be it no more. */
 static void fetched(struct follower *f, json_t *reply, struct error *err)
 {
-    int code = take_reply(f, reply, false, err);
+    int code = take_reply(f, reply, err);
     if (code != 0)
         note_failure(f, "state not fetched", err);
     else
@@ -196,7 +189,7 @@ static void fetched(struct follower *f, json_t *reply, struct error *err)
 
 static void registered(struct follower *f, json_t *reply, struct error *err)
 {
-    int code = take_reply(f, reply, true, err);
+    int code = take_reply(f, reply, err);
     exposure_gate_hear(f->proxy->gate, code);
     if (code != 0) {
         note_failure(f, "not registered", err);

@@ -20,6 +20,6 @@ void follower_open(struct follower *f);  /* … until now */
 void follower_stop(struct follower *f);  /* after the client has ended its calls */
 /* p->state has changed: it is on disk a second later, the first one at once. */
 void follower_state_changed(struct follower *f);
-/* Takes a state that a push has brought: put into p->state where it is newer, and kept on disk a
- * second later.  E_WRONG_CLUSTER, E_STALE_MAP.  In the control loop's thread. */
-int follower_take_push(struct follower *f, const struct cluster_state *s, struct error *err);
+/* Takes a state that has come, by a push or otherwise: put into p->state where it is newer, and
+ * kept on disk a second later.  E_WRONG_CLUSTER, E_STALE_MAP.  In the control loop's thread. */
+int follower_take(struct follower *f, const struct cluster_state *s, struct error *err);

@@ -145,8 +145,8 @@ static struct version needs(struct version needed, struct version v, struct vers
     return is_older(v, needed) && !is_older(v, last) ? v : needed;
 }
 
-/* A state is kept while a message to some node may begin with it: what the node has, or has been
- * sent just now. */
+/* A state is kept while a message to some node may begin with it: what the node has, or was sent
+ * last. */
 static void forget_old(struct pusher *ps)
 {
     size_t count = pusher_kept(ps);
@@ -154,8 +154,7 @@ static void forget_old(struct pusher *ps)
     struct version needed = version_of(ps->recent[0]);
     for (const struct peer *peer = ps->peers; peer != NULL; peer = peer->next) {
         needed = needs(needed, peer->base, last);
-        if (peer->asking)
-            needed = needs(needed, peer->sent, last);
+        needed = needs(needed, peer->sent, last);
     }
     for (size_t i = count; is_older(version_of(ps->recent[i - 1]), needed); i--)
         state_unref(steal(ps->recent[i - 1]));
@@ -288,20 +287,19 @@ void pusher_settle(struct pusher *ps, const struct cluster_state *s, enum settle
 
 /* --- messages -------------------------------------------------------------------------------- */
 
-/* Did the node answer, and would not take it?  Then the whole may be what it takes. */
+/* Would the node not take it?  Then the whole may be what it takes. */
 static bool is_refusal(int code)
 {
-    return code != E_NET && code != E_TIMEOUT && code != E_OVERLOAD && code != E_CANCELLED;
+    return code != E_NET && code != E_TIMEOUT && code != E_OVERLOAD && code != E_CANCELLED &&
+           code != E_NOT_READY;
 }
 
-/* A node, or this one, that has too much to do is not what is wrong: it is waited for. */
+/* A node, or this one, that has too much to do has not failed: it is waited for. */
 static void note_failure(struct peer *peer, const struct error *err)
 {
-    if (err->code != E_OVERLOAD) {
-        if (!peer->failing)
-            log_warn("state not pushed", lstr("node", peer->id), lerr(err));
-        peer->failing = true;
-    }
+    if (peer->failures == 0)
+        log_warn("state not pushed", lstr("node", peer->id), lerr(err));
+    peer->failing = err->code != E_OVERLOAD;
     if (is_refusal(err->code))
         peer->base = (struct version){0};
     peer->retry_ms = peer->pusher->now_ms + backoff_ms(&after_failure, ++peer->failures);
@@ -309,7 +307,7 @@ static void note_failure(struct peer *peer, const struct error *err)
 
 static void note_success(struct peer *peer, const struct push_reply *r)
 {
-    if (peer->failing)
+    if (peer->failures > 0)
         log_info("state pushed again", lstr("node", peer->id));
     peer->failing = false;
     peer->failures = 0;
@@ -317,11 +315,14 @@ static void note_success(struct peer *peer, const struct push_reply *r)
     peer->base = r->deltas ? peer->has : (struct version){0};
 }
 
-/* The difference did not begin with what the node holds. */
-static void note_no_match(struct peer *peer)
+/* The difference did not begin with what the node holds.  The next one does, if that state is kept:
+ * it may have taken a difference whose reply was lost. */
+static void note_no_match(struct peer *peer, const struct push_reply *r)
 {
-    log_debug("state is pushed whole", lstr("node", peer->id));
-    peer->base = (struct version){0};
+    struct version holds = {r->term, r->version};
+    bool is_news = is_older(peer->base, holds) || is_older(holds, peer->base);
+    peer->base = r->deltas && is_news ? holds : (struct version){0};
+    log_debug("state is pushed again", lstr("node", peer->id), lu64("from", peer->base.version));
 }
 
 static void note_behind(struct peer *peer, const struct push_reply *r)
@@ -342,7 +343,7 @@ static void note_reply(struct peer *peer, const struct push_reply *r, const stru
     else if (!is_older((struct version){r->term, r->version}, peer->sent))
         note_success(peer, r);
     else if (peer->difference)
-        note_no_match(peer);
+        note_no_match(peer, r);
     else
         note_behind(peer, r);
 }

@@ -336,6 +336,26 @@ static struct pusher *pusher_with_a_difference(struct world *w)
     return ps;
 }
 
+/* A difference was taken, and its reply was lost; meanwhile there is another state. */
+static void a_node_goes_on_from_what_it_says_that_it_holds(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_with_a_difference(&w);
+    uint64_t taken = w.state->version;
+    answer_code(&w, "t1", E_TIMEOUT);
+    change(&w, ps);
+    pusher_tick(ps, 2000);
+    struct message m = w.messages[--w.count];
+    assert_int_equal(m.from, taken - 1);
+    reply(&w, &m, taken, NULL);
+    assert_int_equal(w.messages[0].from, taken);
+    m = w.messages[--w.count];
+    reply(&w, &m, taken, NULL); /* the same again: it gets the whole */
+    assert_int_equal(w.messages[0].from, 0);
+    leave(&w, ps);
+}
+
 static void a_node_that_holds_another_state_gets_the_whole_at_once(void **unused)
 {
     (void)unused;
@@ -517,6 +537,7 @@ int main(void)
         cmocka_unit_test(every_node_is_told_once),
         cmocka_unit_test(what_changes_meanwhile_goes_with_the_next),
         cmocka_unit_test(a_node_that_reads_differences_gets_them),
+        cmocka_unit_test(a_node_goes_on_from_what_it_says_that_it_holds),
         cmocka_unit_test(a_node_that_holds_another_state_gets_the_whole_at_once),
         cmocka_unit_test(a_difference_without_a_reply_is_repeated),
         cmocka_unit_test(a_difference_that_is_refused_is_followed_by_the_whole),

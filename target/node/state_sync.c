@@ -106,8 +106,7 @@ static bool places_alike(const struct cluster_state *a, const struct cluster_sta
     return a->smap.version == b->smap.version && a->bmd.version == b->bmd.version;
 }
 
-static int take_in_turn(struct state_sync *k, const struct cluster_state *s, bool from_primary,
-                        struct error *err)
+static int take_in_turn(struct state_sync *k, const struct cluster_state *s, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *old = state_current(k->holder);
     bool newer;
@@ -125,7 +124,7 @@ static int take_in_turn(struct state_sync *k, const struct cluster_state *s, boo
         set_owners(k, s);
     if (!places_alike(s, old))
         set_placement(k, s);
-    (void)(from_primary ? state_advance(k->holder, s) : state_advance_hearsay(k->holder, s));
+    state_advance(k->holder, s);
     metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
     log_debug("cluster state", lu64("term", s->term), lu64("version", s->version));
     k->told = true;
@@ -143,17 +142,15 @@ void state_sync_tell_again(struct state_sync *k)
     pthread_mutex_unlock(&k->turn);
 }
 
-static int take(struct state_sync *k, const struct cluster_state *s, bool from_primary,
-                struct error *err)
+int state_sync_take(struct state_sync *k, const struct cluster_state *s, struct error *err)
 {
     pthread_mutex_lock(&k->turn);
-    int code = take_in_turn(k, s, from_primary, err);
+    int code = take_in_turn(k, s, err);
     pthread_mutex_unlock(&k->turn);
     return code;
 }
 
-static int take_json(struct state_sync *k, const char *text, size_t len, bool from_primary,
-                     struct error *err)
+int state_sync_take_json(struct state_sync *k, const char *text, size_t len, struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
     struct cluster_state *s = NULL;
@@ -161,38 +158,31 @@ static int take_json(struct state_sync *k, const char *text, size_t len, bool fr
     if (code == 0)
         code = state_from_json(doc, &s, err);
     if (code == 0)
-        code = take(k, s, from_primary, err);
+        code = state_sync_take(k, s, err);
     state_unref(s);
     return code;
 }
 
-int state_sync_take_json(struct state_sync *k, const char *text, size_t len, struct error *err)
-{
-    return take_json(k, text, len, true, err);
-}
-
 int state_sync_take_push(struct state_sync *k, const char *text, size_t len, struct error *err)
 {
-    bool whole;
-    _cleanup_state_ const struct cluster_state *now = state_current_whole(k->holder, &whole);
+    _cleanup_state_ const struct cluster_state *now = state_current(k->holder);
     struct cluster_state *s = NULL;
     if (now->version == 0)
         return 0;
-    int code = push_body_read(whole ? now : NULL, text, len, &s, err);
+    int code = push_body_read(now, text, len, &s, err);
     if (code == 0 && s != NULL)
-        code = take(k, s, true, err);
+        code = state_sync_take(k, s, err);
     state_unref(s);
     return code;
 }
 
 struct push_reply state_sync_reply(struct state_sync *k)
 {
-    bool whole;
-    _cleanup_state_ const struct cluster_state *s = state_current_whole(k->holder, &whole);
-    return (struct push_reply){.term = s->term, .version = s->version, .deltas = whole};
+    _cleanup_state_ const struct cluster_state *s = state_current(k->holder);
+    return (struct push_reply){.term = s->term, .version = s->version, .deltas = true};
 }
 
 int state_sync_renew_json(struct state_sync *k, const char *text, size_t len, struct error *err)
 {
-    return state_sync_has_state(k) ? take_json(k, text, len, false, err) : 0;
+    return state_sync_has_state(k) ? state_sync_take_json(k, text, len, err) : 0;
 }

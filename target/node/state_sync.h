@@ -28,15 +28,15 @@ int state_sync_new(struct mountpaths *m, const char *target_id,
                    struct state_holder **holder, struct error *err);
 void state_sync_free(struct state_sync *k);
 
-/* What registering gave.  E_WRONG_CLUSTER; an older state, or the same, is no error and changes
- * nothing. */
+/* E_WRONG_CLUSTER; an older state, or the same, is no error and changes nothing. */
+int state_sync_take(struct state_sync *k, const struct cluster_state *s, struct error *err);
+/* The same, from text: what registering gave. */
 int state_sync_take_json(struct state_sync *k, const char *text, size_t len, struct error *err);
-/* The same of a state that another node gave: one that has none yet is to be let in first, and
- * takes nothing. */
+/* The same of a state that came otherwise: one that has none yet is to be let in first, and takes
+ * nothing. */
 int state_sync_renew_json(struct state_sync *k, const char *text, size_t len, struct error *err);
 /* The same of a push, which may be a difference (cluster/documents/push_body.h).  A difference from
- * another state than the present one, or from one that no primary gave in this run, is no error and
- * changes nothing. */
+ * another state than the present one is no error and changes nothing. */
 int state_sync_take_push(struct state_sync *k, const char *text, size_t len, struct error *err);
 struct push_reply state_sync_reply(struct state_sync *k); /* the reply to a push */
 

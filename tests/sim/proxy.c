@@ -77,7 +77,7 @@ static void put_in_force_anyhow(struct proxy_sim *p, const struct cluster_state 
     check_in_force(p->w, p->place, before, s);
 }
 
-static int take(struct proxy_sim *p, const struct cluster_state *s, bool from_primary)
+static int take(struct proxy_sim *p, const struct cluster_state *s)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(p->holder);
     bool newer;
@@ -89,10 +89,8 @@ static int take(struct proxy_sim *p, const struct cluster_state *s, bool from_pr
     int r = state_accept(now, s, &newer, &err);
     if (r != 0)
         world_note(p->w, p->place, "does not take a state: %s", err.message);
-    if (r == 0 && newer) {
-        p->primary_s = from_primary;
+    if (r == 0 && newer)
         proxy_put_in_force(p, s);
-    }
     return r;
 }
 
@@ -125,8 +123,7 @@ static void follower_calls(struct proxy_sim *p, enum follower_call call);
 
 static int question_code(struct proxy_sim *p, enum follower_call call, const struct answer *a)
 {
-    return a->code == 0 && call != FOLLOWER_KEEPALIVE ? take(p, a->state, call == FOLLOWER_REGISTER)
-                                                      : a->code;
+    return a->code == 0 && call != FOLLOWER_KEEPALIVE ? take(p, a->state) : a->code;
 }
 
 static void question_ended(void *arg, const struct answer *a)
@@ -375,9 +372,9 @@ static int take_push(struct proxy_sim *p, struct pushed *text)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(p->holder);
     struct cluster_state *s;
-    int r = pushed_read(p->w, p->primary_s, now, text, &s);
+    int r = pushed_read(p->w, now, text, &s);
     if (r == 0 && s != NULL)
-        r = take(p, s, true);
+        r = take(p, s);
     state_unref(s);
     return r;
 }
@@ -391,7 +388,7 @@ static void serve_push(struct proxy_sim *p, struct call *c)
     _cleanup_state_ const struct cluster_state *s = state_current(p->holder);
     a.term = s->term;
     a.version = s->version;
-    a.deltas = p->primary_s;
+    a.deltas = true;
     call_reply(p->w, c, &a);
 }
 
@@ -486,7 +483,7 @@ void proxy_sim_start(struct world *w, unsigned index)
 {
     struct proxy_sim *p = w->proxy[index];
     p->role = FOLLOWER;
-    p->asking = p->calling = p->unsaved = p->primary_s = false;
+    p->asking = p->calling = p->unsaved = false;
     p->told = p->leads = 0;
     writer_open(p);
     world_after(w, p->place, TICK, tick, p, NULL);

@@ -39,7 +39,6 @@ struct proxy_sim {
     bool follows;
     bool asking;
     bool unsaved;
-    bool primary_s; /* what is in force came from a primary in its present life */
     /* The election. */
     struct election election;
     bool calling;

@@ -121,12 +121,9 @@ static const struct reading *reading_of(struct world *w, const struct cluster_st
     return r;
 }
 
-int pushed_read(struct world *w, bool deltas, const struct cluster_state *now, struct pushed *text,
+int pushed_read(struct world *w, const struct cluster_state *now, struct pushed *text,
                 struct cluster_state **out)
 {
-    *out = NULL;
-    if (!deltas && text->from != NULL)
-        return 0;
     const struct reading *r = reading_of(w, now, text);
     *out = r->found != NULL ? state_ref(r->found) : NULL;
     return r->code;

@@ -232,8 +232,8 @@ void pushes_free(struct world *w); /* after all calls */
 struct pushed *pushed_of(struct world *w, const struct cluster_state *from,
                          const struct cluster_state *to);
 void pushed_drop(struct pushed *t);
-/* As push_body_read(); `deltas`: the node takes differences. */
-int pushed_read(struct world *w, bool deltas, const struct cluster_state *now, struct pushed *text,
+/* As push_body_read(). */
+int pushed_read(struct world *w, const struct cluster_state *now, struct pushed *text,
                 struct cluster_state **out);
 
 /* --- store.c ---------------------------------------------------------------------------------- */

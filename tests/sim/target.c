@@ -36,7 +36,6 @@ struct target_sim {
     struct member_plan plan;
     struct lease lease; /* of its present life */
     bool fetching;
-    bool primary_s; /* what is in force came from a primary in its present life */
     struct part *parts;
 };
 
@@ -251,7 +250,7 @@ static void put_in_force(struct target_sim *t, const struct cluster_state *s)
     state_advance(t->holder, s);
 }
 
-static int take(struct target_sim *t, const struct cluster_state *s, bool from_primary)
+static int take(struct target_sim *t, const struct cluster_state *s)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(t->holder);
     struct error err = ERROR_INIT;
@@ -265,26 +264,24 @@ static int take(struct target_sim *t, const struct cluster_state *s, bool from_p
         state_unref(t->saved);
         t->saved = state_ref(s);
     }
-    t->primary_s = from_primary;
     put_in_force(t, s);
     settle(t, s);
     return 0;
 }
 
 /* One that has none yet is to be let in first. */
-static int renew(struct target_sim *t, const struct cluster_state *s, bool from_primary)
+static int renew(struct target_sim *t, const struct cluster_state *s)
 {
-    bool has = target_sim_state(t->w, target_index(t->place))->version > 0;
-    return has ? take(t, s, from_primary) : 0;
+    return target_sim_state(t->w, target_index(t->place))->version > 0 ? take(t, s) : 0;
 }
 
 static int take_push(struct target_sim *t, struct pushed *text)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(t->holder);
     struct cluster_state *s;
-    int r = pushed_read(t->w, t->primary_s, now, text, &s);
+    int r = pushed_read(t->w, now, text, &s);
     if (r == 0 && s != NULL)
-        r = renew(t, s, true);
+        r = renew(t, s);
     state_unref(s);
     return r;
 }
@@ -314,7 +311,7 @@ static void fetched(void *arg, const struct answer *a)
     struct target_sim *t = arg;
     t->fetching = false;
     if (a->code == 0)
-        renew(t, a->state, false);
+        renew(t, a->state);
 }
 
 static void fetch(struct target_sim *t)
@@ -351,7 +348,7 @@ static void attempt_ended(void *arg, const struct answer *a)
         lease_grant(&t->lease, attempt->sent_ms, a->lease_ms);
     _cleanup_state_ const struct cluster_state *s = state_current(t->holder);
     if (code == 0 && attempt->action == MEMBER_REGISTER)
-        code = take(t, a->state, true);
+        code = take(t, a->state);
     else if (code == 0 && (a->term > s->term || (a->term == s->term && a->version > s->version)))
         fetch(t);
     uint64_t delay = member_plan_result(&t->plan, code, attempt->candidates, KEEPALIVE_INTERVAL);
@@ -432,7 +429,7 @@ static void refreshed(void *arg, const struct answer *a)
 {
     struct refreshing *r = arg;
     if (a->code == 0)
-        renew(r->target, a->state, false);
+        renew(r->target, a->state);
     if (r->target->w->places[r->target->place].up)
         carry_out(r->target, r->call);
     call_drop(r->call);
@@ -466,7 +463,7 @@ void target_serve(struct world *w, unsigned index, struct call *c)
         serve_order(t, c);
     } else if (req->kind == PUSH_STATE && w->mutant != MUTANT_lost_news) {
         a.code = take_push(t, req->text);
-        a.deltas = t->primary_s;
+        a.deltas = true;
         a.term = target_sim_state(w, index)->term;
         a.version = target_sim_state(w, index)->version;
         call_reply(w, c, &a);
@@ -480,7 +477,7 @@ void target_sim_start(struct world *w, unsigned index)
     struct target_sim *t = w->target[index];
     t->plan = (struct member_plan){0};
     t->lease = (struct lease){0};
-    t->fetching = t->primary_s = false;
+    t->fetching = false;
     state_holder_free(t->holder);
     t->holder = state_holder_new(t->saved != NULL ? state_ref(t->saved) : state_new(""));
     if (t->saved != NULL)
