@@ -24,7 +24,7 @@ SILENT_SECONDS = 45  # without a server: the kernel's own timeouts are 30 s
 SECONDS = 700  # software emulation
 MODULES = ("virtio_pci", "virtio_net", "configfs", "target_core_user", "tcm_loop", "sd_mod", "isofs")
 # Of the modules, with those that they need; busybox is the shell and every program but dfc's.
-INIT = """#!/bin/busybox sh
+BEGIN = """#!/bin/busybox sh
 busybox mkdir -p /proc /sys /tmp /mnt /other /run
 busybox mount -t proc proc /proc
 busybox mount -t sysfs sysfs /sys
@@ -32,29 +32,33 @@ busybox mount -t devtmpfs dev /dev
 busybox --install -s /bin
 export PATH=/bin DFC_ENDPOINT=ENDPOINT HOME=/tmp
 say() { echo "dfc: $*"; }
-load() { insmod /modules/$1.ko || say "module $1 is not loaded"; }
-tcmu_at() { at=$1; shift; dfcctl vdisc mount IMAGE $at --mode tcmu --buffer-size 8MiB --log-file /tmp/log "$@"; }
-tcmu() { tcmu_at /mnt "$@"; }
+load() { for m in $(cat /modules/needed.$1); do insmod /modules/$m.ko || say "module $m is not loaded"; done; }
 
 # Addresses of the cluster are the host's loopback: without one here, QEMU's router has them.
-for m in NETWORK; do load $m; done
+load virtio_pci
+load virtio_net
 echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet
 ifconfig eth0 10.0.2.15 netmask 255.255.255.0 up
 ip route add default via 10.0.2.2
+supervisor() { cut -d' ' -f1 /sys/kernel/config/target/core/user_*/dfc-*/alias; }
+server() { tr -d ' ' < /proc/$1/task/$1/children; }
+"""
+INIT = BEGIN + """
+tcmu_at() { at=$1; shift; dfcctl vdisc mount IMAGE $at --mode tcmu --buffer-size 8MiB --log-file /tmp/log "$@"; }
+tcmu() { tcmu_at /mnt "$@"; }
 
 # What is missing is named.
 for m in configfs target_core_user tcm_loop; do
     tcmu > /tmp/said 2>&1 && say "mounted without $m"
     grep -q "modprobe $m" /tmp/said && say "without $m: named" || cat /tmp/said
-    for n in $(cat /modules/needed.$m); do load $n; done
+    load $m
 done
 tcmu > /tmp/said 2>&1
 grep -q "mount -t configfs" /tmp/said && say "without a mount of configfs: named" || cat /tmp/said
 mount -t configfs none /sys/kernel/config
-for m in DISK; do load $m; done
+load sd_mod
+load isofs
 
-supervisor() { cut -d' ' -f1 /sys/kernel/config/target/core/user_*/dfc-*/alias; }
-server() { tr -d ' ' < /proc/$1/task/$1/children; }
 now() { cut -d' ' -f1 /proc/uptime; }
 # Reads that the disk has replied to: there is no other while it has no server.
 replies() { read -r replied rest < /sys/block/sda/stat; }
@@ -195,9 +199,9 @@ def load_order(places, name, into):
         into.append(name)
 
 
-def places_of_modules():
-    """The kernel, and the file of each of its modules; None: there is none that has MODULES."""
-    found = vdisc_qemu.kernel(MODULES)
+def places_of_modules(modules=MODULES):
+    """The kernel, and the file of each of its modules; None: there is none that has these."""
+    found = vdisc_qemu.kernel(modules)
     if found is None:
         return None
     top = found[1][0].split("/kernel/")[0]
@@ -205,10 +209,10 @@ def places_of_modules():
                       for at, _, files in os.walk(top) for f in files if f.endswith(".ko")}
 
 
-def needs():
+def needs(modules=MODULES):
     if not os.path.exists(os.path.join(BUILD, "dfc-mount")):
         skip("the build has no dfc-mount: libfuse3 was missing")
-    vdisc_qemu.needs_machine(MODULES)
+    vdisc_qemu.needs_machine(modules)
 
 
 def libraries(program):
@@ -217,11 +221,11 @@ def libraries(program):
     return set(re.findall(r"(/\S+) \(0x", said))
 
 
-def write_modules(top):
-    _, places = places_of_modules()
+def write_modules(top, modules):
+    _, places = places_of_modules(modules)
     order = {}
     loaded = []
-    for name in MODULES:
+    for name in modules:
         before = len(loaded)
         load_order(places, name, loaded)
         order[name] = loaded[before:]
@@ -230,48 +234,49 @@ def write_modules(top):
         shutil.copy(places[name], f"{top}/modules/{name}.ko")
     for name, needed in order.items():
         write(f"{top}/modules/needed.{name}", " ".join(needed))
-    return order
 
 
-def write_initramfs(c, image):
+def fill_machine(c, init, texts, programs=(), modules=MODULES):
+    """The folder of an initramfs with dfc's programs and these; words of `init` are replaced by `texts`."""
     top = path_of(c, "machine")
-    order = write_modules(top)
-    texts = {"SILENT": str(SILENT_SECONDS), "ENDPOINT": c.endpoint, "IMAGE": image,
-             "NETWORK": " ".join(order["virtio_pci"] + order["virtio_net"]),
-             "DISK": " ".join(order["sd_mod"] + order["isofs"]),
-             "READERS": " ".join(map(str, range(READERS))), "KILLS": " ".join(map(str, range(KILLS)))}
-    init = INIT
-    for name, text in texts.items():
+    write_modules(top, modules)
+    for name, text in {"ENDPOINT": c.endpoint, **texts}.items():
         init = re.sub(rf"\b{name}\b", text, init)
     write(f"{top}/init", init, 0o755)
     os.makedirs(f"{top}/bin")
     os.makedirs(f"{top}/dev")
     shutil.copy(BUSYBOX, f"{top}/bin/busybox")
-    for program in ("dfcctl", "dfc-mount"):
-        built = os.path.join(BUILD, program)
-        shutil.copy(built, f"{top}/bin")
-        for path in libraries(built):
+    for program in (os.path.join(BUILD, "dfcctl"), os.path.join(BUILD, "dfc-mount"), *programs):
+        shutil.copy(program, f"{top}/bin")
+        for path in libraries(program):
             os.makedirs(top + os.path.dirname(path), exist_ok=True)
             shutil.copy(path, top + path)
+    return top
+
+
+def write_initramfs(c, image):
+    top = fill_machine(c, INIT, {"SILENT": str(SILENT_SECONDS), "IMAGE": image,
+                                 "READERS": " ".join(map(str, range(READERS))),
+                                 "KILLS": " ".join(map(str, range(KILLS)))})
     for name in ("names", "stats", "sums"):
         shutil.copy(path_of(c, f"root/{name}"), top)
     return vdisc_qemu.pack(c, top)
 
 
-def run_machine(c, initrd):
+def run_machine(c, initrd, modules=MODULES, seconds=SECONDS):
     """What it has written."""
     out = path_of(c, "console")
     with open(out, "wb") as console:
         machine = subprocess.Popen(
             ["qemu-system-x86_64", "-accel", "tcg", "-m", "768", "-nodefaults", "-no-reboot",
-             "-display", "none", "-serial", "stdio", "-kernel", places_of_modules()[0],
+             "-display", "none", "-serial", "stdio", "-kernel", places_of_modules(modules)[0],
              "-initrd", initrd, "-append", "console=ttyS0 panic=-1 quiet",
              # Time of the machine is that of its instructions: other work of the host does not count.
              "-icount", "shift=1,sleep=on",
              "-netdev", "user,id=n", "-device", "virtio-net-pci,netdev=n"],
             stdin=subprocess.DEVNULL, stdout=console, stderr=console)
     try:
-        wait_for(lambda: machine.poll() is not None, "the machine's end", SECONDS)
+        wait_for(lambda: machine.poll() is not None, "the machine's end", seconds)
     finally:
         if machine.poll() is None:
             machine.kill()
