@@ -167,7 +167,7 @@ static int64_t read_found(struct reading *r, size_t offset, size_t size)
 {
     size_t done = 0;
     int rc = 0;
-    _cleanup_free_ char *data = xmalloc(size < READ_BYTES ? size : READ_BYTES);
+    char data[READ_BYTES]; /* of the stack: so much of malloc() would be new pages each time */
     while (rc == 0 && done < size) {
         size_t n = size - done < READ_BYTES ? size - done : READ_BYTES;
         if (read_part(r, offset + done, n, data) != 0)

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/cleanup.h"
 #include "common/mem.h"
 #include "mount/data/entity.h"
 
@@ -51,22 +52,38 @@ static void block_free(struct blocks *b, struct block *block)
     free(block);
 }
 
-static bool evict_one(struct blocks *b)
+/* The oldest without users leaves. */
+static struct block *evict_one(struct blocks *b)
 {
     struct block *block = b->oldest;
     if (block == NULL)
-        return false;
+        return NULL;
     list_remove(b, block);
     table_remove(b, block);
-    block_free(b, block);
-    return true;
+    return block;
 }
 
 void blocks_done(struct blocks *b)
 {
-    while (evict_one(b))
-        ;
+    for (struct block *block; (block = evict_one(b)) != NULL;)
+        block_free(b, block);
     assert(b->used == 0);
+}
+
+/* Memory for a block, of one that leaves if it has the size: new memory costs a page fault for each
+ * 4 KiB, which takes longer than the copy into it.  NULL: there is no room. */
+static char *make_room(struct blocks *b, size_t size)
+{
+    _cleanup_free_ char *data = NULL;
+    while (b->used + size > b->limit) {
+        struct block *block = evict_one(b);
+        if (block == NULL)
+            return NULL;
+        if (data == NULL && block->size == size)
+            data = steal(block->data);
+        block_free(b, block);
+    }
+    return data != NULL ? steal(data) : malloc(size);
 }
 
 struct block *blocks_find(const struct blocks *b, const struct entity *e, uint64_t index)
@@ -81,11 +98,7 @@ struct block *blocks_add(struct blocks *b, struct entity *e, uint64_t index)
 {
     uint64_t rest = e->size - index * ENTITY_BLOCK;
     size_t size = rest < ENTITY_BLOCK ? (size_t)rest : ENTITY_BLOCK;
-    while (b->used + size > b->limit) {
-        if (!evict_one(b))
-            return NULL;
-    }
-    char *data = malloc(size);
+    char *data = make_room(b, size);
     if (data == NULL)
         return NULL;
     struct block *block = xcalloc(1, sizeof *block);
