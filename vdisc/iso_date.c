@@ -4,6 +4,9 @@
 
 #define FIRST_YEAR 1900
 #define QUARTER_HOUR_S 900
+#define DAY_S 86400
+#define DAYS_400_YEARS 146097
+#define TO_1970_S (INT64_C(719468) * DAY_S)
 
 bool iso_date_fits(int64_t unix_s)
 {
@@ -11,12 +14,23 @@ bool iso_date_fits(int64_t unix_s)
     return unix_s >= -2208988800 && unix_s <= 5869583999;
 }
 
+/* gmtime_r() takes a lock and looks at the time zone, for each record of an image.  Years begin in
+ * March here, so that a leap day is the last one of its year. */
 static struct tm parts_of(int64_t unix_s)
 {
-    struct tm tm = {0};
-    const time_t t = (time_t)unix_s;
-    gmtime_r(&t, &tm);
-    return tm;
+    const int64_t since_0000 = unix_s + TO_1970_S; /* since 0000-03-01 */
+    const int64_t day = since_0000 / DAY_S, second = since_0000 % DAY_S;
+    const int64_t cycle = day / DAYS_400_YEARS, of_cycle = day % DAYS_400_YEARS;
+    const int64_t year =
+        (of_cycle - of_cycle / 1460 + of_cycle / 36524 - of_cycle / (DAYS_400_YEARS - 1)) / 365;
+    const int64_t of_year = of_cycle - (365 * year + year / 4 - year / 100);
+    const int64_t month = (5 * of_year + 2) / 153; /* 0: March */
+    return (struct tm){.tm_year = (int)(400 * cycle + year + (month >= 10) - FIRST_YEAR),
+                       .tm_mon = (int)(month < 10 ? month + 2 : month - 10),
+                       .tm_mday = (int)(of_year - (153 * month + 2) / 5 + 1),
+                       .tm_hour = (int)(second / 3600),
+                       .tm_min = (int)(second / 60 % 60),
+                       .tm_sec = (int)(second % 60)};
 }
 
 void iso_date_put(uint8_t to[static ISO_DATE_SHORT], int64_t unix_s)

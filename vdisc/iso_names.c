@@ -101,8 +101,14 @@ static void make_unique(struct wanted *w, const struct wanted *all, size_t count
 
 static const char *text_of(const struct wanted *w, struct arena *a)
 {
-    return w->directory ? arena_strdup(a, w->stem)
-                        : arena_printf(a, "%s.%s", w->stem, w->extension);
+    const size_t stem = strlen(w->stem), extension = strlen(w->extension);
+    if (w->directory)
+        return arena_strdup(a, w->stem);
+    char *text = arena_bytes(a, stem + extension + 2);
+    memcpy(text, w->stem, stem);
+    text[stem] = '.';
+    memcpy(text + stem + 1, w->extension, extension + 1);
+    return text;
 }
 
 void iso_names_assign(const struct iso_tree *t, uint32_t directory, struct arena *a,

@@ -73,10 +73,10 @@ int iso_path_clean(const char *path, enum iso_names names, struct arena *a, cons
     return 0;
 }
 
-/* A slash is less than every other byte, but greater than the end. */
-static int rank(char c)
+uint8_t iso_path_rank(char c)
 {
-    return c == '\0' ? 0 : c == '/' ? 1 : (unsigned char)c + 1;
+    const unsigned char byte = (unsigned char)c;
+    return c == '/' ? 1 : c != '\0' && byte < '/' ? (uint8_t)(byte + 1) : byte;
 }
 
 int iso_path_compare(const char *a, const char *b)
@@ -85,5 +85,5 @@ int iso_path_compare(const char *a, const char *b)
         a++;
         b++;
     }
-    return rank(*a) - rank(*b);
+    return iso_path_rank(*a) - iso_path_rank(*b);
 }

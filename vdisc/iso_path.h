@@ -1,6 +1,8 @@
 /* The path of an entry, and which names are allowed: pure. */
 #pragma once
 
+#include <stdint.h>
+
 #include "common/error.h"
 
 struct arena;
@@ -19,3 +21,5 @@ int iso_path_clean(const char *path, enum iso_names names, struct arena *a, cons
                    struct error *err);
 /* Orders clean paths so that a directory comes directly before everything below it. */
 int iso_path_compare(const char *a, const char *b);
+/* What a byte counts in that order: the end is 0, a slash is less than every other byte. */
+uint8_t iso_path_rank(char c);

@@ -5,11 +5,13 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/rng.h"
+#include "vdisc/iso_date.h"
 #include "vdisc/iso_layout.h"
 #include "vdisc/iso_read.h"
 
@@ -343,6 +345,27 @@ static void test_times(void **state)
     image_done(&im);
 }
 
+/* Every day that an image can have, beside the C library. */
+static void test_days(void **state)
+{
+    (void)state;
+    struct rng r;
+    rng_seed(&r, 8);
+    for (int64_t day = -25567; day <= 67934; day++) {
+        const time_t at = (time_t)(day * 86400 + (int64_t)rng_below(&r, 86400));
+        uint8_t date[ISO_DATE_SHORT];
+        struct tm tm;
+        assert_true(iso_date_fits(at));
+        assert_non_null(gmtime_r(&at, &tm));
+        const uint8_t wanted[ISO_DATE_SHORT] = {(uint8_t)tm.tm_year, (uint8_t)(tm.tm_mon + 1),
+                                                (uint8_t)tm.tm_mday, (uint8_t)tm.tm_hour,
+                                                (uint8_t)tm.tm_min,  (uint8_t)tm.tm_sec};
+        iso_date_put(date, at);
+        assert_memory_equal(date, wanted, sizeof wanted);
+        assert_int_equal(iso_date_get(date), at);
+    }
+}
+
 /* --- any tree --------------------------------------------------------------------------------- */
 
 #define RANDOM_ENTRIES 300
@@ -508,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_an_image_has_no_more_than_8_tib),
         cmocka_unit_test(test_limit_of_entries),
         cmocka_unit_test(test_times),
+        cmocka_unit_test(test_days),
         cmocka_unit_test(test_the_order_of_entries_does_not_show),
         cmocka_unit_test(test_damage_ends),
     };

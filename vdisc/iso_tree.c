@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "vdisc/iso_date.h"
 #include "vdisc/iso_path.h"
+#include "vdisc/text_order.h"
 
 #define ENTRIES_MAX_DEFAULT 50000000u
 #define MODE_FILE 0444u
@@ -19,7 +20,7 @@
 #define FIRST_BLOCK 4096
 
 /* An entry with its clean path. */
-struct sorted {
+struct clean {
     const char *path;
     const struct iso_entry *entry;
 };
@@ -35,10 +36,15 @@ struct growing {
     struct arena *texts;
 };
 
-static int compare(const void *a, const void *b)
+static const char *path_of(const void *context, uint32_t i)
 {
-    const struct sorted *sa = a, *sb = b;
-    return iso_path_compare(sa->path, sb->path);
+    const struct clean *all = context;
+    return all[i].path;
+}
+
+static int compare(const void *context, uint32_t a, uint32_t b)
+{
+    return iso_path_compare(path_of(context, a), path_of(context, b));
 }
 
 static int check_entry(const struct iso_entry *e, struct error *err)
@@ -56,20 +62,18 @@ static int check_entry(const struct iso_entry *e, struct error *err)
     return 0;
 }
 
-static int sort_entries(const struct iso_entry *entries, size_t count,
-                        const struct iso_tree_options *o, struct arena *texts,
-                        struct sorted *sorted, struct error *err)
+static int clean_entries(const struct iso_entry *entries, size_t count,
+                         const struct iso_tree_options *o, struct arena *texts, struct clean *clean,
+                         struct error *err)
 {
     for (size_t i = 0; i < count; i++) {
         int rc = check_entry(&entries[i], err);
         if (rc == 0)
-            rc = iso_path_clean(entries[i].path, o->names, texts, &sorted[i].path, err);
+            rc = iso_path_clean(entries[i].path, o->names, texts, &clean[i].path, err);
         if (rc != 0)
             return rc;
-        sorted[i].entry = &entries[i];
+        clean[i].entry = &entries[i];
     }
-    if (count > 0)
-        qsort(sorted, count, sizeof *sorted, compare);
     return 0;
 }
 
@@ -167,7 +171,7 @@ static void set_attributes(struct iso_node *n, const struct iso_entry *e, int64_
     n->content = e->content;
 }
 
-static int add_entry(struct growing *g, const struct sorted *s, int64_t date_s, struct error *err)
+static int add_entry(struct growing *g, const struct clean *s, int64_t date_s, struct error *err)
 {
     const struct iso_entry *e = s->entry;
     if (s->path[0] == '\0' && e->kind != ISO_DIRECTORY)
@@ -194,16 +198,20 @@ static int add_entry(struct growing *g, const struct sorted *s, int64_t date_s, 
     return 0;
 }
 
-static int grow(struct growing *g, const struct sorted *sorted, size_t count, int64_t date_s,
+static int grow(struct growing *g, const struct clean *all, size_t count, int64_t date_s,
                 struct error *err)
 {
+    const struct text_order by_path = {
+        .text = path_of, .rank = iso_path_rank, .compare = compare, .context = all};
+    _cleanup_free_ uint32_t *order = text_order_make(&by_path, (uint32_t)count);
     int rc = 0;
     add_directory(g, "", 0, date_s);
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        if (i > 0 && strcmp(sorted[i].path, sorted[i - 1].path) == 0)
+        const struct clean *c = &all[order[i]];
+        if (i > 0 && strcmp(c->path, all[order[i - 1]].path) == 0)
             return error_set(err, E_IMAGE_NAME, "path '%.200s' is there twice: remove one of them",
-                             sorted[i].path);
-        rc = add_entry(g, &sorted[i], date_s, err);
+                             c->path);
+        rc = add_entry(g, c, date_s, err);
     }
     return rc;
 }
@@ -264,11 +272,11 @@ int iso_tree_new(const struct iso_entry *entries, size_t count,
     t->date_s = date_of(entries, count, options);
     if (!iso_date_fits(t->date_s))
         return error_set(err, E_INVALID, "the image's date: an image has times from 1900 to 2155");
-    struct sorted *sorted = xcalloc(count + 1, sizeof *sorted);
-    int rc = sort_entries(entries, count, options, paths, sorted, err);
+    struct clean *clean = xcalloc(count + 1, sizeof *clean);
+    int rc = clean_entries(entries, count, options, paths, clean, err);
     if (rc == 0)
-        rc = grow(&g, sorted, count, t->date_s, err);
-    free(sorted);
+        rc = grow(&g, clean, count, t->date_s, err);
+    free(clean);
     if (rc == 0)
         number_tree(t, &g);
     free(g.nodes);

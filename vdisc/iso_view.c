@@ -133,8 +133,10 @@ size_t iso_view_identifier(const struct iso_view *v, const struct iso_tree *t, u
     }
     if (v->joliet)
         return put_ucs2(to, n->name, file);
-    return (size_t)snprintf((char *)to, ISO_VIEW_IDENTIFIER_MAX, "%s%s", v->ident[node],
-                            file ? ";1" : "");
+    const size_t len = strlen(v->ident[node]);
+    memcpy(to, v->ident[node], len);
+    memcpy(to + len, ";1", file ? 2 : 0);
+    return len + (file ? 2 : 0);
 }
 
 bool iso_view_shows(const struct iso_view *v, const struct iso_node *n)

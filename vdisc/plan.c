@@ -5,6 +5,7 @@
 
 #include "common/mem.h"
 #include "vdisc/plan_parts.h"
+#include "vdisc/text_order.h"
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
@@ -158,11 +159,25 @@ static int compare_parts(const struct named *a, const struct named *b)
                       : (a->part.offset > b->part.offset) - (a->part.offset < b->part.offset);
 }
 
-static int compare_files(const void *a, const void *b)
+static int compare_files(const void *files, uint32_t a, uint32_t b)
 {
-    const struct named *fa = a, *fb = b;
+    const struct named *fa = (const struct named *)files + a, *fb = (const struct named *)files + b;
     int order = compare_parts(fa, fb);
     return order != 0 ? order : (fa->line > fb->line) - (fa->line < fb->line);
+}
+
+static const char *key_of(const void *files, uint32_t i)
+{
+    return ((const struct named *)files)[i].part.key;
+}
+
+static bool have_one_bucket(const struct plan *p)
+{
+    for (size_t i = 1; i < p->file_count; i++) {
+        if (strcmp(p->files[i].part.bucket, p->files[0].part.bucket) != 0)
+            return false;
+    }
+    return true;
 }
 
 static int contradict(const struct named *a, const struct named *b, const char *what,
@@ -227,11 +242,10 @@ static int unite_rows(struct plan *p, struct error *err)
 
 /* Neighbours in this order are equal or not: empty files first, then by SHA-256 and size, then by
  * name. */
-static int compare_contents(const void *a, const void *b, void *context)
+static int compare_contents(const void *context, uint32_t a, uint32_t b)
 {
     const struct plan *p = context;
-    const struct named *fa = &p->files[*(const uint32_t *)a];
-    const struct named *fb = &p->files[*(const uint32_t *)b];
+    const struct named *fa = &p->files[a], *fb = &p->files[b];
     const uint64_t sa = p->entries[fa->entry].size, sb = p->entries[fb->entry].size;
     const bool ka = fa->checksum.type == CHECKSUM_SHA256, kb = fb->checksum.type == CHECKSUM_SHA256;
     if ((sa == 0) != (sb == 0))
@@ -259,11 +273,9 @@ static bool same_content(const struct plan *p, const struct named *a, const stru
 /* Gives each file its content number; first[n]: the file that stands for content n. */
 static void number_contents(struct plan *p)
 {
-    uint32_t *order = xcalloc(p->file_count + 1, sizeof *order);
+    const struct text_order by_content = {.compare = compare_contents, .context = p};
+    uint32_t *order = text_order_make(&by_content, (uint32_t)p->file_count);
     p->first = xcalloc(p->file_count + 1, sizeof *p->first);
-    for (uint32_t i = 0; i < p->file_count; i++)
-        order[i] = i;
-    qsort_r(order, p->file_count, sizeof *order, compare_contents, p);
     for (size_t i = 0; i < p->file_count; i++) {
         const struct named *f = &p->files[order[i]];
         if (i == 0 || !same_content(p, &p->files[p->first[p->content_count - 1]], f))
@@ -345,8 +357,16 @@ static int lay_out(struct plan *p, const struct plan_options *o, struct error *e
 
 int plan_sort_files(struct plan *p, struct error *err)
 {
-    if (p->file_count > 0)
-        qsort(p->files, p->file_count, sizeof *p->files, compare_files);
+    const struct text_order by_object = {
+        .text = have_one_bucket(p) ? key_of : NULL, .compare = compare_files, .context = p->files};
+    uint32_t *order = text_order_make(&by_object, (uint32_t)p->file_count);
+    struct named *files = xcalloc(p->file_count + 1, sizeof *files);
+    for (size_t i = 0; i < p->file_count; i++)
+        files[i] = p->files[order[i]];
+    free(order);
+    free(p->files);
+    p->files = files;
+    p->file_room = p->file_count + 1;
     return unite_rows(p, err);
 }
 

@@ -23,22 +23,35 @@ static void set_extent(struct vdisc_extent *e, const char *address, uint64_t siz
                                .checksum = or_empty(o->pin)};
 }
 
+#define DIGEST_PIECE (64u << 10) /* bytes that are collected before they are digested */
+
+static void digest_when(struct checksum *c, struct buf *bytes, size_t least)
+{
+    if (bytes->len < least)
+        return;
+    checksum_update(c, bytes->data, bytes->len);
+    buf_clear(bytes);
+}
+
 /* No address is in it: an image that moves keeps its id. */
 static void set_image_id(struct vdisc_table *t, const uint8_t header_sha256[static TABLE_ID])
 {
     struct checksum_value id;
+    _cleanup_buf_ struct buf bytes = BUF_INIT;
     _cleanup_(checksum_freep)
     struct checksum *c = checksum_new(CHECKSUM_SHA256);
-    checksum_update(c, header_sha256, TABLE_ID);
+    buf_append(&bytes, header_sha256, TABLE_ID);
     for (uint32_t i = 1; i < t->count; i++) {
         const struct vdisc_extent *e = &t->extents[i];
         uint8_t sizes[6];
         iso_put32(sizes, e->blocks);
         iso_put16(sizes + 4, e->padding);
-        checksum_update(c, sizes, sizeof sizes);
-        checksum_update(c, e->etag, strlen(e->etag) + 1);
-        checksum_update(c, e->checksum, strlen(e->checksum) + 1);
+        buf_append(&bytes, sizes, sizeof sizes);
+        buf_append(&bytes, e->etag, strlen(e->etag) + 1);
+        buf_append(&bytes, e->checksum, strlen(e->checksum) + 1);
+        digest_when(c, &bytes, DIGEST_PIECE);
     }
+    digest_when(c, &bytes, 1);
     checksum_final(c, &id);
     memcpy(t->image_id, id.bytes, TABLE_ID);
 }

@@ -8,6 +8,7 @@
 
 #include "common/cleanup.h"
 #include "common/mem.h"
+#include "vdisc/text_order.h"
 
 struct range {
     uint32_t from, to; /* of the sorted addresses */
@@ -24,10 +25,15 @@ struct building {
     size_t queue_count, queue_room;
 };
 
-static int compare(const void *a, const void *b, void *context)
+static const char *address_of(const void *context, uint32_t i)
 {
     const char *const *addresses = context;
-    return strcmp(addresses[*(const uint32_t *)a], addresses[*(const uint32_t *)b]);
+    return addresses[i];
+}
+
+static int compare(const void *context, uint32_t a, uint32_t b)
+{
+    return strcmp(address_of(context, a), address_of(context, b));
 }
 
 static const char *address(const struct building *b, uint32_t i)
@@ -108,12 +114,10 @@ static void part(struct building *b, struct range r)
 
 void trie_init(struct trie *t, const char *const *addresses, uint32_t count)
 {
+    const struct text_order order = {.text = address_of, .compare = compare, .context = addresses};
     struct building b = {.trie = t, .addresses = addresses};
     *t = (struct trie){.leaves = xcalloc((size_t)count + 1, sizeof *t->leaves)};
-    b.sorted = xcalloc((size_t)count + 1, sizeof *b.sorted);
-    for (uint32_t i = 0; i < count; i++)
-        b.sorted[i] = i;
-    qsort_r(b.sorted, count, sizeof *b.sorted, compare, (void *)addresses);
+    b.sorted = text_order_make(&order, count);
     add_node(&b, 0, "", 0);
     if (count > 0)
         add_range(&b, (struct range){.to = count});

@@ -140,10 +140,6 @@ static int check_object(void *context, uint32_t number, struct dfc_error *err)
     int rc = lease_renew(&b->lease, err);
     if (rc != DFC_OK)
         return rc;
-    if (b->options->no_check) {
-        burn_rules_trust(o);
-        return DFC_OK;
-    }
     rc = ask_object(b, o, &info, err);
     if (rc != DFC_OK)
         return rc;
@@ -153,6 +149,17 @@ static int check_object(void *context, uint32_t number, struct dfc_error *err)
                                      .checksum = info->checksum};
     struct error e = ERROR_INIT;
     return burn_rules_take(o, &found, &e) == 0 ? DFC_OK : failure_common(err, DFC_CONFLICT, &e);
+}
+
+static int check_objects(struct burn *b, struct dfc_error *err)
+{
+    uint32_t count = 0;
+    struct plan_object *objects = plan_objects(b->plan, &count);
+    if (!b->options->no_check)
+        return each_number(count, b->options->threads, check_object, b, err);
+    for (uint32_t i = 0; i < count; i++)
+        burn_rules_trust(&objects[i]);
+    return DFC_OK;
 }
 
 /* --- collections ------------------------------------------------------------------------------ */
@@ -358,17 +365,15 @@ static int plan(struct burn *b, struct dfc_error *err)
 
 int burn_finish(struct burn *b, struct burn_result *result, struct dfc_error *err)
 {
-    uint32_t count = 0;
     int rc = plan(b, err);
     if (rc == DFC_OK)
         rc = check_name_is_free(b, err);
     if (rc != DFC_OK)
         return rc;
-    plan_objects(b->plan, &count);
     describe(b, result);
     rc = keep_contents(b, err);
     if (rc == DFC_OK)
-        rc = each_number(count, b->options->threads, check_object, b, err);
+        rc = check_objects(b, err);
     if (rc == DFC_OK)
         rc = put_header(b, err);
     result->sent_objects = atomic_load(&b->sent_objects);
