@@ -355,18 +355,30 @@ static int lay_out(struct plan *p, const struct plan_options *o, struct error *e
     return rc;
 }
 
+/* Place i gets the file of place order[i], without a second array.  `order` is used up. */
+static void move_files(struct named *files, uint32_t *order, size_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (order[i] == i)
+            continue;
+        const struct named first = files[i];
+        uint32_t to = i;
+        for (uint32_t from; (from = order[to]) != i; to = from) {
+            files[to] = files[from];
+            order[to] = to;
+        }
+        files[to] = first;
+        order[to] = to;
+    }
+}
+
 int plan_sort_files(struct plan *p, struct error *err)
 {
     const struct text_order by_object = {
         .text = have_one_bucket(p) ? key_of : NULL, .compare = compare_files, .context = p->files};
     uint32_t *order = text_order_make(&by_object, (uint32_t)p->file_count);
-    struct named *files = xcalloc(p->file_count + 1, sizeof *files);
-    for (size_t i = 0; i < p->file_count; i++)
-        files[i] = p->files[order[i]];
+    move_files(p->files, order, p->file_count);
     free(order);
-    free(p->files);
-    p->files = files;
-    p->file_room = p->file_count + 1;
     return unite_rows(p, err);
 }
 
