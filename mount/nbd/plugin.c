@@ -157,9 +157,11 @@ static void plugin_cleanup(void)
     kept = NULL;
 }
 
+/* nbdkit ends without a wait for connections that are about to close.  Their images have threads:
+ * this code stays in memory (-z nodelete), and so does the client. */
 static void plugin_unload(void)
 {
-    if (client != NULL)
+    if (client != NULL && discs == NULL)
         dfc_client_close(client);
     image_settings_done(&settings);
 }

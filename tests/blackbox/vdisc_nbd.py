@@ -199,6 +199,13 @@ def test_an_object_is_replaced(c):
     check(os.path.getsize(flat) > len(data), "the export")
 
 
+def test_the_plugin_stays_in_memory(c):
+    """nbdkit unloads it while threads of an image may run: they crashed one of 50 servers that were stopped
+    right behind their client."""
+    flags = run("readelf", "--dynamic", os.path.join(BUILD, "nbdkit-dfc-vdisc-plugin.so"))
+    check("NODELETE" in flags, f"it may be unloaded: {flags}")
+
+
 def test_what_is_wrong(c):
     for words, code, said in ((["dfc://images/none.vdsc"], 1, "none.vdsc"), (["x"], 1, "is not dfc://"),
                               (["dfc://images", "--socket", "a", "--port", "1"], 2, "not both")):
