@@ -12,6 +12,7 @@ import os
 import random
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -123,26 +124,39 @@ def overlap(b):
     shutil.rmtree(root)
 
 
+def listens(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(str(path)) == 0
+
+
 @contextlib.contextmanager
 def served(b, *command):
-    socket = b.work / "nbd.sock"
-    words = [w.replace("SOCKET", str(socket)) for w in map(str, command)]
-    process = subprocess.Popen(words, env=b.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    path = b.work / "nbd.sock"
+    words = [w.replace("SOCKET", str(path)) for w in map(str, command)]
+    said = b.work / "nbd.log"
+    with open(said, "wb") as out:
+        process = subprocess.Popen(words, env=b.env, stdout=out, stderr=out)
     try:
-        while not socket.exists():
+        while not listens(path):
             if process.poll() is not None:
                 raise RuntimeError(f"{words[0]} ended with {process.returncode}")
             time.sleep(0.01)
-        yield f"nbd+unix:///?socket={socket}"
+        yield f"nbd+unix:///?socket={path}"
+    except RuntimeError:
+        log(said.read_text(errors="replace")[-2000:])
+        raise
     finally:
         process.terminate()
         process.wait()
-        socket.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def seconds_of(*words):
     begun = time.monotonic()
-    subprocess.run([str(w) for w in words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    done = subprocess.run([str(w) for w in words], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{words[0]}: {done.stderr}")
     return time.monotonic() - begun
 
 
