@@ -18,7 +18,7 @@ struct document *document_ref(struct document *d); /* NULL stays NULL */
 void document_unref(struct document *d);
 /* Once, for what the arena cannot release: called with `arg` before the memory goes. */
 void document_on_free(struct document *d, void (*fn)(void *arg), void *arg);
-/* compute(doc), of the document that has this memory; once for all that share it.  d may be NULL. */
+/* compute(doc), of the document that has this memory, once for all that share it.  NULL: none. */
 uint64_t document_sum(struct document *d, uint64_t (*compute)(const void *doc), const void *doc);
 struct arena *document_arena(struct document *d);
 
