@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fault.h"
 #include "common/mem.h"
 
 enum { APPLICATION = 0x64666376, FORMAT = 1 }; /* "dfcv" */
@@ -152,7 +153,9 @@ int sqlite_db_open(const char *path, bool make, unsigned busy_ms, struct sqlite_
     sqlite3_busy_timeout(db->handle, (int)busy_ms);
     int rc = run(db, "PRAGMA journal_mode = WAL", err);
     if (rc == 0)
-        rc = run(db, "PRAGMA synchronous = FULL", err);
+        rc = run(
+            db, fault_skips("meta.sync") ? "PRAGMA synchronous = OFF" : "PRAGMA synchronous = FULL",
+            err);
     if (rc == 0)
         rc = run(db, "PRAGMA cache_size = -16384", err); /* KiB */
     if (rc == 0)
