@@ -12,6 +12,7 @@ from mount_redis import (  # noqa: F401
     test_close_to_open_while_the_server_is_killed,
     test_files_stay_over_mounts,
     test_random_calls_as_on_another_file_system,
+    test_random_calls_of_two_mounts_in_turns,
     test_two_mounts_are_one_file_system,
     test_what_was_synced_survives_kill_9)
 from mount_volume_kill import (  # noqa: F401

@@ -56,6 +56,10 @@ def test_random_calls_as_on_another_file_system(c):
     mount_volume.test_random_calls_as_on_another_file_system(c)
 
 
+def test_random_calls_of_two_mounts_in_turns(c):
+    mount_volume.test_random_calls_of_two_mounts_in_turns(c)
+
+
 def test_two_mounts_are_one_file_system(c):
     mount_volume.test_two_mounts_are_one_file_system(c)
 

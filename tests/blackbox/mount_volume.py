@@ -165,17 +165,29 @@ def steps(rng, root):
         lambda: os.stat(one).st_size if not os.path.isdir(one) else 0, lambda: str(tree())])
 
 
+def compare_random_calls(c, paths, seed, calls):
+    """The mounts make them in turns."""
+    beside = directory_of(c, f"oracle-{seed}")
+    os.mkdir(f"{paths[0]}/{seed}")
+    ours, theirs = random.Random(seed), random.Random(seed)
+    for number in range(calls):
+        got = outcome(steps(ours, f"{paths[number % len(paths)]}/{seed}"))
+        want = outcome(steps(theirs, beside))
+        check(got == want, f"seed {seed}, call {number}: {str(got)[:200]}, and {str(want)[:200]}")
+
+
 def test_random_calls_as_on_another_file_system(c):
     url = made(c, "random")
     for seed in (1, 2, 3):
-        beside = directory_of(c, f"oracle-{seed}")
         with mounted(c, url) as path:
-            os.mkdir(f"{path}/{seed}")
-            ours, theirs = random.Random(seed), random.Random(seed)
-            for number in range(400):
-                got = outcome(steps(ours, f"{path}/{seed}"))
-                want = outcome(steps(theirs, beside))
-                check(got == want, f"seed {seed}, call {number}: {str(got)[:200]}, and {str(want)[:200]}")
+            compare_random_calls(c, [path], seed, 400)
+
+
+def test_random_calls_of_two_mounts_in_turns(c):
+    url = made(c, "turns")
+    with mounted(c, url, *FRESH) as one, mounted(c, url, *FRESH, name="two") as two:
+        for seed in (4, 5):
+            compare_random_calls(c, [one, two], seed, 400)
 
 
 class Handle(ctypes.Structure):
@@ -292,6 +304,7 @@ def test_programs_of_every_day(c):
         shell(path, "echo one > log; echo two >> log; sed -i s/one/1/ log; [ \"$(cat log)\" = $'1\\ntwo' ]")
         shell(path, "git init -q r && cd r && git config user.email a@b && git config user.name a && "
                     "cp -r ../out/src . && git add . && git commit -qm m && git gc -q && git fsck --strict")
+        shell(path, "git clone -q --no-local r clone && git -C clone fsck --strict && diff -r -x .git r clone")
         shell(path, "python3 -c \"import sqlite3; d = sqlite3.connect('t.db'); d.execute('create table t(a)'); "
                     "[d.execute('insert into t values(?)', (i,)) for i in range(1000)]; d.commit(); "
                     "print(d.execute('pragma integrity_check').fetchone())\" | grep -q ok")
