@@ -290,6 +290,20 @@ def test_close_to_open_while_connections_are_cut(c):
     cutter.close()
 
 
+def test_close_to_open_while_targets_are_killed(c):
+    """What has the bytes is away: an open may fail, and never shows older ones."""
+    rng = random.Random(4)
+
+    def fault(_):
+        pause(rng.uniform(0.1, 0.6))
+        node = rng.choice(["t1", "t2"])
+        c.kill(node, "-9")
+        pause(rng.uniform(0, 0.3))
+        c.start(node)
+
+    judged(c, "targets", fault)
+
+
 # --- a server that lost commits ----------------------------------------------------------------------
 
 def test_a_server_that_lost_commits_is_refused(c):
