@@ -13,7 +13,7 @@ test_packages="$unit_packages
     clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev shellcheck flake8 pylint gcovr ccache valgrind
     e2fsprogs xfsprogs btrfs-progs iptables iproute2 etcd-server ceph-mon ceph-osd radosgw docker.io docker-compose debootstrap
     awscli rclone s3cmd s3fs python3-boto3
-    qemu-utils redis-server postgresql stress-ng fio libopenmpi-dev openmpi-bin libhdf5-openmpi-dev hdf5-tools
+    qemu-utils redis-server postgresql stress-ng fio dbench libpython3.11-testsuite libopenmpi-dev openmpi-bin libhdf5-openmpi-dev hdf5-tools
     zsh fish groff-base dpkg-dev debhelper dh-python pybuild-plugin-pyproject python3-all python3-hatchling
     qemu-system-x86 busybox-static chromium chromium-driver python3-selenium fonts-dejavu-core
     curl git rsync prometheus python3-requests python3-urllib3 python3-venv python3-yaml python3-xxhash python3-fsspec mypy"

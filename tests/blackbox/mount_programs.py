@@ -11,6 +11,7 @@ from mount_lib import clean, kill_all, mount, mounted, needs_fuse, said_by_sanit
 from mount_volume import made
 
 SECONDS = 1
+RUN_SECONDS = 1200
 STRESSORS = (
     "access", "chdir", "chmod", "chown", "copy-file", "dentry", "dir", "dirdeep", "dirmany", "fallocate",
     "fcntl", "filename", "flock", "fpunch", "fsize", "fstat", "getdent", "hdd", "inotify", "iomix", "link",
@@ -34,7 +35,7 @@ rw=randwrite
 
 
 def run(*argv, **options):
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=240, check=False, **options)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=RUN_SECONDS, check=False, **options)
     equal(done.returncode, 0, f"{' '.join(argv)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout + done.stderr
 

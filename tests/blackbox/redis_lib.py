@@ -42,8 +42,8 @@ STARTER = 'while read -r line; do setpriv --pdeathsig KILL "$@" >/dev/null 2>&1 
 class Redis:
     """A server in a directory of its own; it keeps the port from one start to the next."""
 
-    def __init__(self, *options):
-        self.dir = tempfile.mkdtemp(prefix="dfc-test-redis-")
+    def __init__(self, *options, parent=None):
+        self.dir = tempfile.mkdtemp(prefix="dfc-test-redis-", dir=parent)
         self.port = free_port()
         argv = self.argv(options)
         self.starter = subprocess.Popen(["bash", "-c", STARTER, "-", *argv], text=True, bufsize=1,
