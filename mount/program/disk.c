@@ -1,10 +1,14 @@
 /* A dataset image as a disk of the kernel, with its file system mounted.
  *
- *     supervisor --fork--> process: image, device, ring, disk; mounts it the first time
+ *     supervisor --fork--> process: image, device, ring
+ *         |                   |  --fork--> mounter, the first time: disk, mount
  *         |                   |  killed: commands stay in the ring, and readers wait
  *         |  --fork--> process: goes on with the ring
  *         |                   |  ends when nothing has the disk mounted
- *      removes the device */
+ *      removes the device
+ *
+ * The kernel asks the disk while it makes, mounts and removes it, and who waits for that cannot be
+ * killed.  So the process that replies never waits for it: its end always frees the ring. */
 #include "mount/program/disk.h"
 
 #include <assert.h>
@@ -17,7 +21,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/pidfd.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "api/dfc.h"
@@ -42,7 +48,10 @@ struct disk {
     atomic_bool ours;   /* the device */
     atomic_bool served; /* the mount has answered */
     struct device device;
-    char path[32]; /* "/dev/sdX"; "": there is none yet */
+    char path[32];     /* "/dev/sdX"; "": there is none yet */
+    pid_t mounter;     /* attaches and mounts, the first time */
+    int go;            /* of the process that serves: a byte, and the mounter begins */
+    struct error said; /* by the mounter */
 };
 
 /* --- a process that serves -------------------------------------------------------------------- */
@@ -61,14 +70,92 @@ static int read_image(void *context, uint64_t offset, size_t size, void *to)
     return objects_read(context, &r, to);
 }
 
-static int attach(struct disk *d, struct error *err)
+/* This disk: another one may be mounted at the directory meanwhile. */
+static bool is_mounted(const struct mounted *m)
+{
+    _cleanup_free_ char *source = mounts_source(m->directory, "iso9660");
+    return source != NULL && strcmp(source, m->disk->path) == 0;
+}
+
+static int mount_disk(const struct mounted *m, struct error *err)
+{
+    const char *directory = m->directory, *path = m->disk->path;
+    if (is_mounted(m) ||
+        mount(path, directory, "iso9660", MS_RDONLY | MS_NODEV | MS_NOSUID, NULL) == 0)
+        return 0;
+    if (errno == ENODEV)
+        return error_set(err, E_UNSUPPORTED,
+                         "the kernel has no file system iso9660: run 'modprobe isofs', or use "
+                         "'--mode fuse'");
+    return error_errno(err, errno, "mount '%s' at '%s'", path, directory);
+}
+
+/* --- the process that mounts ------------------------------------------------------------------ */
+
+static int attach(struct mounted *m, struct error *err)
 {
     _cleanup_free_ char *path = NULL;
-    int rc = device_attach(&d->device, &path, err);
+    int rc = device_attach(&m->disk->device, &path, err);
     if (rc == 0)
-        snprintf(d->path, sizeof d->path, "%s", path);
-    return rc;
+        snprintf(m->disk->path, sizeof m->disk->path, "%s", path);
+    return rc == 0 ? mount_disk(m, err) : rc;
 }
+
+/* Of the process that will serve, while it has one thread.  It waits until there is a server. */
+static int start_mounter(struct mounted *m)
+{
+    int ends[2];
+    char go;
+    struct disk *d = m->disk;
+    const pid_t child = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+    if (child < 0)
+        return program_fail(PROGRAM_FAILED, "start a process: %s", strerror(errno));
+    if (child > 0) {
+        close(ends[0]);
+        d->mounter = child;
+        d->go = ends[1];
+        return PROGRAM_OK;
+    }
+    close(ends[1]);
+    if (m->ready >= 0)
+        close(m->ready);
+    d->said = ERROR_INIT;
+    if (read(ends[0], &go, 1) == 1)
+        attach(m, &d->said);
+    _exit(d->said.code == 0 ? 0 : 1);
+}
+
+static int end_mounter(const struct serving *v, int process, struct error *err)
+{
+    int status = 0;
+    const struct disk *d = v->m->disk;
+    struct pollfd fds[] = {{.fd = process, .events = POLLIN},
+                           {.fd = server_failed_fd(v->server), .events = POLLIN}};
+    while (poll(fds, 2, -1) < 0 && errno == EINTR)
+        continue;
+    if (fds[0].revents == 0)
+        return server_failure(v->server, err);
+    waitpid(d->mounter, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 0;
+    if (WIFEXITED(status) && d->said.code != 0)
+        *err = d->said;
+    else
+        error_set(err, E_IO, "the process that mounts was killed");
+    return err->code;
+}
+
+static int attach_apart(const struct serving *v, struct error *err)
+{
+    const struct disk *d = v->m->disk;
+    _cleanup_close_ int process = pidfd_open(d->mounter, 0);
+    _cleanup_close_ int go = d->go;
+    if (process < 0 || write(go, "", 1) != 1)
+        return error_errno(err, errno, "ask a process to mount");
+    return end_mounter(v, process, err);
+}
+
+/* --- a process that serves -------------------------------------------------------------------- */
 
 static int start(struct serving *v, struct error *err)
 {
@@ -100,28 +187,7 @@ static int start(struct serving *v, struct error *err)
         .read = read_image,
         .context = &v->objects,
     };
-    rc = server_start(&options, &v->server, err);
-    return rc == 0 ? attach(d, err) : rc;
-}
-
-/* This disk: another one may be mounted at the directory meanwhile. */
-static bool is_mounted(const struct mounted *m)
-{
-    _cleanup_free_ char *source = mounts_source(m->directory, "iso9660");
-    return source != NULL && strcmp(source, m->disk->path) == 0;
-}
-
-static int mount_disk(const struct serving *v, struct error *err)
-{
-    const char *directory = v->m->directory, *path = v->m->disk->path;
-    if (is_mounted(v->m) ||
-        mount(path, directory, "iso9660", MS_RDONLY | MS_NODEV | MS_NOSUID, NULL) == 0)
-        return 0;
-    if (errno == ENODEV)
-        return error_set(err, E_UNSUPPORTED,
-                         "the kernel has no file system iso9660: run 'modprobe isofs', or use "
-                         "'--mode fuse'");
-    return error_errno(err, errno, "mount '%s' at '%s'", path, directory);
+    return server_start(&options, &v->server, err);
 }
 
 /* Until nothing has the disk mounted, or a signal comes. */
@@ -153,7 +219,7 @@ static int run(struct serving *v, struct error *err)
     struct disk *d = v->m->disk;
     int rc = start(v, err);
     if (rc == 0 && !atomic_load(&d->served))
-        rc = mount_disk(v, err);
+        rc = attach_apart(v, err);
     if (rc != 0)
         return rc;
     atomic_store(&d->served, true);
@@ -213,7 +279,8 @@ static int serve_one(void *context)
     struct mounted *m = context;
     if (atomic_load(&m->disk->served))
         m->ready = -1; /* the caller has gone */
-    return serve(m);
+    const int code = atomic_load(&m->disk->served) ? PROGRAM_OK : start_mounter(m);
+    return code == PROGRAM_OK ? serve(m) : code;
 }
 
 static bool can_go_on(void *context)
@@ -222,13 +289,21 @@ static bool can_go_on(void *context)
     return atomic_load(&m->disk->served);
 }
 
+static void detach(const struct mounted *m)
+{
+    if (is_mounted(m))
+        umount2(m->directory, MNT_DETACH | UMOUNT_NOFOLLOW);
+}
+
 /* Programs that still use the mount get errors from now on. */
 static int take_down(const struct mounted *m)
 {
     struct error err = ERROR_INIT;
-    if (is_mounted(m))
-        umount2(m->directory, MNT_DETACH | UMOUNT_NOFOLLOW);
-    if (!atomic_load(&m->disk->ours) || device_remove(&m->disk->device, m->supervisor, &err) == 0)
+    const bool ours = atomic_load(&m->disk->ours);
+    detach(m);
+    const int rc = ours ? device_remove(&m->disk->device, m->supervisor, &err) : 0;
+    detach(m); /* the mounter may have been at work until now */
+    if (rc == 0)
         return PROGRAM_OK;
     log_error("the device is not removed", lerr(&err));
     return program_fail(PROGRAM_FAILED, "%s", err.message);

@@ -49,7 +49,8 @@ int device_open(const struct device *d, struct device_ring *r, struct error *err
 void device_close(struct device_ring *r);
 
 #define DEVICE_READ_MOST 1024 /* sectors of one read */
-/* The SCSI disk appears: there must be a server.  path: "/dev/sdX", malloc'ed. */
+/* The SCSI disk appears: another process must serve it, since this one cannot be killed while the
+ * kernel asks the disk.  path: "/dev/sdX", malloc'ed. */
 int device_attach(const struct device *d, char **path, struct error *err);
 /* The path of its SCSI disk; malloc'ed, NULL: it has none. */
 char *device_path(const struct device *d);
@@ -57,5 +58,6 @@ char *device_path(const struct device *d);
 bool device_is_idle(const char *path);
 
 /* Nothing is left in configfs.  Reads that wait get errors.  E_EXISTS, and nothing is removed:
- * another supervisor than this one has it (0: any), or a server is at work. */
+ * another supervisor than this one has it (0: any), or a server is at work.  The caller has one
+ * thread. */
 int device_remove(const struct device *d, pid_t supervisor, struct error *err);

@@ -2,9 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -83,7 +87,7 @@ static int link_up(const struct device *d, struct error *err)
     return errno == EEXIST ? 0 : error_errno(err, errno, "link '%s'", link);
 }
 
-/* A nexus is a session of an initiator: the port's own name will do.  1: the disk is new. */
+/* A nexus is a session of an initiator: the port's own name will do. */
 static int make_port(const struct device *d, struct error *err)
 {
     static const char *const folders[] = {"", GROUP, LUN};
@@ -98,16 +102,18 @@ static int make_port(const struct device *d, struct error *err)
             rc = sysfile_write(nexus, name, err);
         }
     }
-    return rc == 0 ? link_up(d, err) : rc;
+    return rc;
 }
 
 int device_attach(const struct device *d, char **path, struct error *err)
 {
     struct looking l = {.name = NULL};
     _cleanup_close_ int lock = device_lock(err);
-    const int made = lock < 0 ? lock : make_port(d, err);
-    cleanup_close_(&lock); /* others need not wait for the disk */
+    int made = lock < 0 ? lock : make_port(d, err);
+    cleanup_close_(&lock); /* the kernel asks the disk: nobody else waits for that */
     lock = -1;
+    if (made == 0)
+        made = link_up(d, err);
     int rc = made < 0 ? made : find(d, &l, err);
     if (rc == 0) {
         _cleanup_free_ char *timeout = xprintf("%s/timeout", l.folder);
@@ -161,42 +167,83 @@ static int remove_port(const struct device *d, struct error *err)
     return rc;
 }
 
-/* The kernel asks the disk while it removes it, and reads that wait must end. */
-static int remove_port_served(const struct device *d, const struct device_ring *r,
-                              struct error *err)
+/* The kernel asks the disk while it removes it, and reads that wait must end.  No error: the
+ * caller has ended. */
+static void reply_until_end(const struct device *d, int caller)
 {
     struct server *s;
+    struct device_ring r;
+    struct error e = ERROR_INIT;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    int rc = device_open(d, &r, &e);
     const struct server_options options = {
-        .uio = r->uio,
-        .map = r->map,
-        .bytes = r->bytes,
+        .uio = r.uio,
+        .map = r.map,
+        .bytes = r.bytes,
         .disk = {.sectors = 1, .read_most = DEVICE_READ_MOST, .naa = d->naa},
         .threads = 2,
         .read = read_nothing,
     };
-    int rc = server_start(&options, &s, err);
-    if (rc != 0)
-        return rc;
-    rc = remove_port(d, err);
+    if (rc == 0)
+        rc = server_start(&options, &s, &e);
+    if (write(caller, &e, sizeof e) != (ssize_t)sizeof e || rc != 0)
+        return;
+    struct pollfd fds[] = {{.fd = caller, .events = POLLIN},
+                           {.fd = server_failed_fd(s), .events = POLLIN}};
+    while (poll(fds, 2, -1) < 0 && errno == EINTR)
+        continue;
     server_stop(s);
-    return rc;
+}
+
+/* Another process replies: this one cannot be killed while the kernel removes the disk, and then
+ * would keep the ring, and its threads would be gone. */
+static int start_replies(const struct device *d, pid_t *server, int *end, struct error *err)
+{
+    int ends[2];
+    struct error e = ERROR_INIT;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return error_errno(err, errno, "make a pair of sockets");
+    *server = fork();
+    if (*server == 0) {
+        close(ends[0]);
+        reply_until_end(d, ends[1]);
+        _exit(0);
+    }
+    close(ends[1]);
+    *end = ends[0];
+    ssize_t n = -1;
+    while (*server > 0 && (n = read(ends[0], &e, sizeof e)) < 0 && errno == EINTR)
+        continue;
+    if (n != (ssize_t)sizeof e)
+        return error_set(err, E_IO, "no process replies for disk '%s'", d->name);
+    if (e.code != 0)
+        *err = e;
+    return e.code;
+}
+
+static void end_replies(pid_t server, int end)
+{
+    if (end >= 0)
+        close(end);
+    while (server > 0 && waitpid(server, NULL, 0) < 0 && errno == EINTR)
+        continue;
 }
 
 /* Only a device without a ring has nobody to reply for it. */
 static int remove_disk(const struct device *d, struct error *err)
 {
-    struct device_ring r;
+    int end = -1;
+    pid_t server = -1;
     struct error e = ERROR_INIT;
     _cleanup_free_ char *port = device_port(d, "");
-    int rc = access(port, F_OK) == 0 ? device_open(d, &r, &e) : E_NOT_FOUND;
-    if (rc == E_NOT_FOUND)
-        return remove_port(d, err);
-    if (rc != 0) {
+    int rc = access(port, F_OK) == 0 ? start_replies(d, &server, &end, &e) : E_NOT_FOUND;
+    if (rc == 0 || rc == E_NOT_FOUND)
+        rc = remove_port(d, err);
+    else
         *err = e;
-        return rc;
-    }
-    rc = remove_port_served(d, &r, err);
-    device_close(&r);
+    end_replies(server, end);
     return rc;
 }
 
