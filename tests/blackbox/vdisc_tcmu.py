@@ -21,7 +21,7 @@ KILLS = int(os.environ.get("DFC_KILLS", "8"))
 READERS = 4
 PAUSE_SECONDS = 2  # of the disk, while its server is replaced
 SILENT_SECONDS = 45  # without a server: the kernel's own timeouts are 30 s
-SECONDS = 700  # software emulation
+SECONDS = 1100  # software emulation
 MODULES = ("virtio_pci", "virtio_net", "configfs", "target_core_user", "tcm_loop", "sd_mod", "isofs")
 # Of the modules, with those that they need; busybox is the shell and every program but dfc's.
 BEGIN = """#!/bin/busybox sh
