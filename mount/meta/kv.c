@@ -156,6 +156,42 @@ int kv_queue(const struct kv *kv, struct arena *arena, struct meta_item *item, u
     return fill_page(kv, arena, item, &p, err);
 }
 
+/* ---- all rows ---- */
+
+static int visit_kind(const struct kv *kv, enum meta_kind kind, meta_visit *visit, void *context,
+                      struct error *err)
+{
+    struct encoded prefix, at;
+    prefix.size = meta_key_kind(kind, prefix.bytes);
+    at = prefix;
+    for (;;) {
+        struct kv_bytes next, stored;
+        struct meta_row row = {0};
+        bool found;
+        int rc = kv->ops->next(kv->context, bytes_of(&at), &found, &next, &stored, err);
+        if (rc != 0 || !found || next.data[0] != prefix.bytes[0])
+            return rc;
+        if (next.size > META_KEY_MAX || !meta_key_decode(next.data, next.size, &row.key))
+            return error_set(err, E_CORRUPT, "a key of %zu bytes is no key of this release",
+                             next.size);
+        rc = parse(stored, &row.value, err);
+        if (rc == 0)
+            rc = visit(context, &row, err);
+        if (rc != 0)
+            return rc;
+        at.size = next.size;
+        memcpy(at.bytes, next.data, next.size);
+    }
+}
+
+int kv_snapshot(const struct kv *kv, meta_visit *visit, void *context, struct error *err)
+{
+    int rc = 0;
+    for (unsigned kind = 0; kind < META_KINDS && rc == 0; kind++)
+        rc = visit_kind(kv, (enum meta_kind)kind, visit, context, err);
+    return rc;
+}
+
 int kv_read(const struct kv *kv, struct meta_read *r, struct error *err)
 {
     for (size_t i = 0; i < r->count; i++) {

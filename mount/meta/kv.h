@@ -1,6 +1,6 @@
 /* Reads and commits over ordered bytes: what all engines share that keep one table of encoded keys.
  *
- * An engine brings four functions, and calls kv_read(), kv_commit() and kv_queue() within a
+ * An engine brings four functions, and calls kv_read(), kv_commit() and the others within a
  * transaction or a lock of its own.  A stored value is its stamp, 8 bytes little-endian, and its
  * data. */
 #pragma once
@@ -31,5 +31,6 @@ struct kv {
 int kv_read(const struct kv *kv, struct meta_read *r, struct error *err);
 int kv_queue(const struct kv *kv, struct arena *arena, struct meta_item *item, uint64_t until,
              struct error *err);
+int kv_snapshot(const struct kv *kv, meta_visit *visit, void *context, struct error *err);
 /* E_PRECONDITION: nothing was changed.  Another error: undo what was changed. */
 int kv_commit(const struct kv *kv, struct meta_commit *c, uint64_t stamp, struct error *err);

@@ -130,7 +130,7 @@ static const struct kv_ops table_ops = {
     .remove = table_remove,
 };
 
-/* ---- the six calls ---- */
+/* ---- the calls ---- */
 
 static int memory_open(const char *where, bool make, struct meta **out, struct error *err)
 {
@@ -187,6 +187,16 @@ static int memory_queue(struct meta *meta, struct arena *arena, struct meta_item
     return rc;
 }
 
+static int memory_snapshot(struct meta *meta, meta_visit *visit, void *context, struct error *err)
+{
+    struct memory *m = memory_of(meta);
+    struct kv kv = {&table_ops, m};
+    pthread_mutex_lock(&m->lock);
+    int rc = kv_snapshot(&kv, visit, context, err);
+    pthread_mutex_unlock(&m->lock);
+    return rc;
+}
+
 static int memory_now(struct meta *meta, int64_t *unix_ms, struct error *err)
 {
     struct memory *m = memory_of(meta);
@@ -234,5 +244,6 @@ const struct meta_ops meta_memory_ops = {
     .read = memory_read,
     .commit = memory_commit,
     .queue = memory_queue,
+    .snapshot = memory_snapshot,
     .now = memory_now,
 };

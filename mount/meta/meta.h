@@ -1,11 +1,12 @@
 /* A metadata engine: where a volume keeps names, attributes and slice entries.
  *
- * An engine knows keys, stamped values and commits, and nothing of files.  It has six calls:
+ * An engine knows keys, stamped values and commits, and nothing of files.  It has seven calls:
  *
  *     open, close
  *     read     a batch of questions, answered at one moment
  *     commit   expectations and changes, all or nothing
  *     queue    keys of a QUEUE kind that are due
+ *     snapshot all keys, of one moment
  *     now      the engine's clock, by which sessions of several machines are judged
  *
  * Stamps.  A value has a stamp, which PUT and SET give anew, and ADD and RAISE leave.  A stamp is
@@ -105,6 +106,10 @@ struct meta_commit {
 
 struct meta;
 
+/* 0, or a code with its sentence in err, which ends the call.  A row holds until the return, has no
+ * attr, and the engine must not be called meanwhile. */
+typedef int meta_visit(void *context, const struct meta_row *row, struct error *err);
+
 struct meta_ops {
     const char *scheme; /* of its URLs, without "://" */
     /* `where` is what follows "://".  make: an empty one where there is none; otherwise
@@ -116,6 +121,9 @@ struct meta_ops {
     /* As a page of the kind's keys whose id is at most `until`: item->key.kind and limit count. */
     int (*queue)(struct meta *m, struct arena *arena, struct meta_item *item, uint64_t until,
                  struct error *err);
+    /* All rows as they were at one moment, while others commit, in bounded memory.  FORMAT is the
+     * first; the others have no order, and one may come twice.  E_NOT_READY: not now. */
+    int (*snapshot)(struct meta *m, meta_visit *visit, void *context, struct error *err);
     int (*now)(struct meta *m, int64_t *unix_ms, struct error *err);
 };
 

@@ -58,8 +58,7 @@ static int take_row(struct arena *arena, const PGresult *from, int at, struct me
     if (size > META_KEY_MAX || !meta_key_decode(key, size, &row->key))
         return error_set(err, E_CORRUPT, "a key of %zu bytes is no key of this release", size);
     int rc = take_value(arena, from, at, 1, &row->value, err);
-    return rc != 0 || row->key.kind != META_ENTRY ? rc
-                                                  : take_value(arena, from, at, 2, &row->attr, err);
+    return rc != 0 || PQnfields(from) < 3 ? rc : take_value(arena, from, at, 2, &row->attr, err);
 }
 
 static int take_page(struct arena *arena, const PGresult *from, size_t limit,
@@ -160,7 +159,7 @@ static int postgres_read(struct meta *meta, struct meta_read *r, struct error *e
     struct question *questions = arena_alloc(r->arena, (r->count + 1) * sizeof *questions);
     struct postgres_ask *asks = arena_alloc(r->arena, (count + 1) * sizeof *asks);
     if (around > 0) {
-        asks[0] = (struct postgres_ask){.text = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"};
+        asks[0] = (struct postgres_ask){.text = POSTGRES_BEGIN_READ};
         asks[count - 1] = (struct postgres_ask){.text = "COMMIT"};
     }
     for (size_t i = 0; i < r->count; i++)
@@ -188,6 +187,68 @@ static int postgres_queue(struct meta *meta, struct arena *arena, struct meta_it
         rc = take_page(arena, ask.result, q.rows, item, err);
     postgres_asks_done(&ask, 1);
     return rc;
+}
+
+/* ---- all rows ---- */
+
+struct snapshot {
+    meta_visit *visit;
+    void *context;
+};
+
+static int visit_page(const struct snapshot *s, const PGresult *from, struct arena *arena,
+                      struct meta_row *last, struct error *err)
+{
+    int rc = 0;
+    for (int i = 0; i < PQntuples(from) && rc == 0; i++) {
+        *last = (struct meta_row){0};
+        rc = take_row(arena, from, i, last, err);
+        if (rc == 0)
+            rc = s->visit(s->context, last, err);
+    }
+    return rc;
+}
+
+static int visit_kind(const struct snapshot *s, struct postgres_link *l, enum meta_kind kind,
+                      struct error *err)
+{
+    _cleanup_arena_ struct arena *arena = arena_new(65536);
+    const uint64_t limit = htobe64(META_POSTGRES_SNAPSHOT);
+    uint8_t low[META_KEY_MAX], high[META_KEY_MAX];
+    size_t low_size = meta_key_kind(kind, low), high_size = meta_key_kind(kind, high);
+    int rc = 0, rows = META_POSTGRES_SNAPSHOT;
+    to_next(high, &high_size);
+    while (rc == 0 && rows == META_POSTGRES_SNAPSHOT) {
+        struct meta_row last = {0};
+        struct postgres_ask ask = {
+            .statement = POSTGRES_PAGE,
+            .params = {{low, low_size}, {high, high_size}, {&limit, sizeof limit}},
+            .count = 3,
+        };
+        rc = postgres_link_run(l, &ask, 1, err);
+        rows = rc == 0 ? PQntuples(ask.result) : 0;
+        if (rc == 0)
+            rc = visit_page(s, ask.result, arena, &last, err);
+        if (rc == 0 && rows > 0)
+            low_size = meta_key_encode(&last.key, low);
+        postgres_asks_done(&ask, 1);
+        arena_reset(arena);
+    }
+    return rc;
+}
+
+static int visit_all(void *snapshot, struct postgres_link *l, struct error *err)
+{
+    int rc = 0;
+    for (unsigned kind = 0; kind < META_KINDS && rc == 0; kind++)
+        rc = visit_kind(snapshot, l, (enum meta_kind)kind, err);
+    return rc;
+}
+
+static int postgres_snapshot(struct meta *meta, meta_visit *visit, void *context, struct error *err)
+{
+    struct snapshot s = {visit, context};
+    return postgres_pool_snapshot(postgres_of(meta)->pool, visit_all, &s, err);
 }
 
 static int postgres_now(struct meta *meta, int64_t *unix_ms, struct error *err)
@@ -390,5 +451,6 @@ const struct meta_ops meta_postgres_ops = {
     .read = postgres_read,
     .commit = postgres_commit,
     .queue = postgres_queue,
+    .snapshot = postgres_snapshot,
     .now = postgres_now,
 };

@@ -26,6 +26,7 @@ enum {
     META_POSTGRES_LINKS = 16,
     META_POSTGRES_GROUP = 128,     /* commits in one transaction at most */
     META_POSTGRES_PAGE = 5000,     /* rows of one page at most */
+    META_POSTGRES_SNAPSHOT = 500,  /* rows of one round trip */
     META_POSTGRES_CALL_MS = 20000, /* until a reply */
 };
 

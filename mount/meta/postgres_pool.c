@@ -149,6 +149,46 @@ int postgres_pool_run(struct postgres_pool *p, struct postgres_ask *asks, size_t
     return link_pool_call(p->pool, try_call, &c, again, err);
 }
 
+/* ---- a snapshot ---- */
+
+struct snapshot {
+    postgres_use *read;
+    void *context;
+};
+
+static int run_text(struct postgres_link *l, const char *text, struct error *err)
+{
+    struct postgres_ask ask = {.text = text};
+    int rc = postgres_link_run(l, &ask, 1, err);
+    postgres_asks_done(&ask, 1);
+    return rc;
+}
+
+static int try_snapshot(void *snapshot, void *link, unsigned run, bool *usable, struct error *err)
+{
+    const struct snapshot *s = snapshot;
+    (void)run;
+    *usable = false;
+    int rc = run_text(link, POSTGRES_BEGIN_READ, err);
+    if (rc != 0)
+        return rc;
+    rc = s->read(s->context, link, err);
+    if (rc == 0)
+        rc = run_text(link, "COMMIT", err);
+    *usable = rc == 0;
+    /* Rows were given out: not again. */
+    return rc == E_NET || rc == E_IN_DOUBT || rc == E_NOT_READY
+               ? error_recode(err, E_IO, "read the snapshot")
+               : rc;
+}
+
+int postgres_pool_snapshot(struct postgres_pool *p, postgres_use *read, void *context,
+                           struct error *err)
+{
+    struct snapshot s = {read, context};
+    return link_pool_call(p->pool, try_snapshot, &s, true, err);
+}
+
 /* ---- open and close ---- */
 
 int postgres_pool_open(const char *url, bool make, unsigned most, unsigned timeout_ms,

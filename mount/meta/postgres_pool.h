@@ -15,3 +15,9 @@ void postgres_pool_close(struct postgres_pool *p); /* NULL is fine */
  * number of a commit that is acknowledged now. */
 int postgres_pool_run(struct postgres_pool *p, struct postgres_ask *asks, size_t count, bool again,
                       struct error *err);
+
+typedef int postgres_use(void *context, struct postgres_link *l, struct error *err);
+/* One transaction of one snapshot, of many round trips: read() makes them.  Waits for a server that
+ * is away before it, and not after; read() is called once at most. */
+int postgres_pool_snapshot(struct postgres_pool *p, postgres_use *read, void *context,
+                           struct error *err);

@@ -12,6 +12,8 @@ enum { POSTGRES_FORMAT = 1 };
 extern const char *const postgres_schema[]; /* makes what is missing; ends with NULL */
 extern const char postgres_settings[];      /* of a connection: one statement */
 
+#define POSTGRES_BEGIN_READ "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
 enum postgres_statement {
     POSTGRES_HELLO,  /* known run, its last number → format, run, number, kept */
     POSTGRES_NOW,    /* → ms */

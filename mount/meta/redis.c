@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "mount/meta/redis_cut.h"
 #include "mount/meta/redis_pool.h"
 #include "mount/meta/redis_slot.h"
 
@@ -369,7 +370,16 @@ static int redis_commit(struct meta *meta, struct meta_commit *c, struct error *
     return rc;
 }
 
-/* ---- clock, open, close ---- */
+/* ---- clock, snapshot, open, close ---- */
+
+static int redis_snapshot(struct meta *meta, meta_visit *visit, void *context, struct error *err)
+{
+    struct redis *r = redis_of(meta);
+    pthread_mutex_lock(&r->lock);
+    const uint64_t id = rng_next(&r->rng);
+    pthread_mutex_unlock(&r->lock);
+    return redis_cut_read(r->pool, id, visit, context, err);
+}
 
 static int redis_now(struct meta *meta, int64_t *unix_ms, struct error *err)
 {
@@ -421,5 +431,6 @@ const struct meta_ops meta_redis_ops = {
     .read = redis_read,
     .commit = redis_commit,
     .queue = redis_queue,
+    .snapshot = redis_snapshot,
     .now = redis_now,
 };

@@ -1,5 +1,8 @@
 #include "mount/meta/redis_scripts.h"
 
+#define TEXT_OF_(number) #number
+#define TEXT_OF(number) TEXT_OF_(number)
+
 /* Values are looked up once, changed in memory, and written at the end: before the first write all
  * expectations hold, and nothing can fail but the server's memory, which it checks at the first. */
 static const char commit[] =
@@ -73,12 +76,18 @@ static const char commit[] =
     "  end\n"
     "end\n"
     "if #order == 0 then return 0 end\n"
+    "local cut = '{dfcv}cut'\n"
+    "local is_cut = redis.call('EXISTS', cut) == 1\n"
     "for _, i in ipairs(order) do\n"
     "  local key, shape, field = KEYS[i], ARGV[5 * i - 3], ARGV[5 * i - 2]\n"
     "  local v = values[key][field]\n"
     "  if v ~= nil then\n" /* nil: written already */
     "    values[key][field] = nil\n"
     "    local index = '{dfcv}i' .. key:sub(8)\n"
+    "    if is_cut then\n"
+    "      local old = redis.call('HGET', key, field)\n"
+    "      redis.call('HSETNX', cut, key:sub(8) .. field, old or '')\n"
+    "    end\n"
     "    if v then\n"
     "      if redis.call('HSET', key, field, v) == 1 then\n"
     "        if shape == 'i' then redis.call('ZADD', index, 0, field)\n"
@@ -92,7 +101,12 @@ static const char commit[] =
     "    end\n"
     "  end\n"
     "end\n"
-    "return redis.call('INCR', KEYS[n + 1])\n";
+    "if is_cut then\n"
+    "  redis.call('HINCRBY', cut, 'made', 1)\n"
+    "  if redis.call('HLEN', cut) > " TEXT_OF(
+        REDIS_CUT_MOST) " then redis.call('DEL', cut) end\n"
+                        "end\n"
+                        "return redis.call('INCR', KEYS[n + 1])\n";
 
 static const char read[] =
     "local function less(a, b)\n"
@@ -198,8 +212,44 @@ static const char hello[] =
     "end\n"
     "return {format, number, kept}\n";
 
+static const char cut_begin[] = "local id = redis.call('HGET', KEYS[1], 'id')\n"
+                                "if id and id ~= ARGV[1] then return 0 end\n"
+                                "if not id then\n"
+                                "  redis.call('HSET', KEYS[1], 'id', ARGV[1], 'made', 0, 'number', "
+                                "redis.call('GET', KEYS[2]) or '0')\n"
+                                "end\n"
+                                "redis.call('EXPIRE', KEYS[1], ARGV[2])\n"
+                                "return 1\n";
+
+/* A hash that is small is given whole, whatever COUNT says. */
+static const char cut_page[] =
+    "local cut = '{dfcv}cut'\n"
+    "if redis.call('HGET', cut, 'id') ~= ARGV[1] then return false end\n"
+    "redis.call('EXPIRE', cut, ARGV[2])\n"
+    "local out = {}\n"
+    "for i, key in ipairs(KEYS) do\n"
+    "  local page = redis.call('HSCAN', key, ARGV[3], 'COUNT', ARGV[4])\n"
+    "  local rows = {page[1]}\n"
+    "  for at = 1, #page[2], 2 do\n"
+    "    local field, v = page[2][at], page[2][at + 1]\n"
+    "    if key ~= cut then v = redis.call('HGET', cut, key:sub(8) .. field) or v end\n"
+    "    if v ~= '' then\n"
+    "      rows[#rows + 1] = field\n"
+    "      rows[#rows + 1] = v\n"
+    "    end\n"
+    "  end\n"
+    "  out[i] = rows\n"
+    "end\n"
+    "return out\n";
+
+static const char cut_end[] =
+    "if redis.call('HGET', KEYS[1], 'id') ~= ARGV[1] then return 0 end\n"
+    "local began, made = unpack(redis.call('HMGET', KEYS[1], 'number', 'made'))\n"
+    "redis.call('DEL', KEYS[1])\n"
+    "local number = redis.call('GET', KEYS[2]) or '0'\n"
+    "return tonumber(number) - tonumber(began) == tonumber(made) and 1 or 2\n";
+
 const char *const redis_scripts[REDIS_SCRIPTS] = {
-    [REDIS_COMMIT] = commit,
-    [REDIS_READ] = read,
-    [REDIS_HELLO] = hello,
+    [REDIS_COMMIT] = commit,       [REDIS_READ] = read,         [REDIS_HELLO] = hello,
+    [REDIS_CUT_BEGIN] = cut_begin, [REDIS_CUT_PAGE] = cut_page, [REDIS_CUT_END] = cut_end,
 };

@@ -13,6 +13,7 @@
 #include "mount/meta/engines.h"
 #include "mount/meta/redis_link.h"
 #include "mount/meta/redis_pool.h"
+#include "mount/meta/redis_slot.h"
 #include "mount/meta/testing/fields.h"
 #include "mount/meta/testing/server.h"
 
@@ -93,7 +94,7 @@ static void tell_server(const char *const *words)
     size_t sizes[8], count = 0;
     assert_int_equal(
         redis_place_parse(server_url(&redis_server) + strlen("redis://"), &place, NULL), 0);
-    assert_int_equal(redis_link_open(&place, 5000, &l, NULL), 0);
+    assert_int_equal(redis_link_open(&place, 60000, &l, NULL), 0);
     for (; words[count] != NULL; count++)
         sizes[count] = strlen(words[count]);
     const struct redis_words command = {words, sizes, count};
@@ -171,6 +172,95 @@ static void a_full_server_refuses_and_changes_nothing(void **state)
     assert_int_equal(put_field(m, one, 3), 0);
 }
 
+/* ---- snapshots ---- */
+
+struct during {
+    const char *const *words; /* told to the server at the first row */
+    struct meta *m;
+    struct meta_key key; /* put then */
+    unsigned rows;
+};
+
+static int disturb(void *context, const struct meta_row *row, struct error *err)
+{
+    struct during *d = context;
+    (void)row;
+    (void)err;
+    if (d->rows++ == 0 && d->words != NULL)
+        tell_server(d->words);
+    return 0;
+}
+
+static int disturb_and_put(void *context, const struct meta_row *row, struct error *err)
+{
+    struct during *d = context;
+    int rc = disturb(d, row, err);
+    if (rc == 0 && d->rows == 1)
+        assert_int_equal(put_field(d->m, d->key, 2), 0); /* this engine can be called here */
+    return rc;
+}
+
+static int snapshot_during(struct meta *m, const char *const *words, struct error *err)
+{
+    struct during d = {.words = words};
+    *err = ERROR_INIT;
+    return m->ops->snapshot(m, disturb, &d, err);
+}
+
+static void commits_of_an_earlier_release_are_noticed(void **state)
+{
+    static const char *const words[] = {"INCR", REDIS_TAG "number", NULL};
+    struct error err;
+    assert_int_equal(put_field(*state, one, 1), 0);
+    assert_int_equal(snapshot_during(*state, words, &err), E_NOT_READY);
+    assert_non_null(strstr(err.message, "earlier release"));
+    assert_int_equal(snapshot_during(*state, NULL, &err), 0);
+}
+
+static void a_cut_that_is_gone_is_noticed(void **state)
+{
+    static const char *const words[] = {"DEL", REDIS_TAG "cut", NULL};
+    struct error err;
+    assert_int_equal(put_field(*state, one, 1), 0);
+    assert_int_equal(snapshot_during(*state, words, &err), E_NOT_READY);
+    assert_non_null(strstr(err.message, "faster"));
+    assert_int_equal(snapshot_during(*state, NULL, &err), 0);
+}
+
+static int again(void *context, const struct meta_row *row, struct error *err)
+{
+    struct meta *m = context;
+    struct during d = {0};
+    (void)row;
+    /* This engine can be called here. */
+    int rc = m->ops->snapshot(m, disturb, &d, err);
+    return rc == E_NOT_READY ? error_recode(err, E_TOO_LARGE, "the second one") : rc;
+}
+
+static void one_snapshot_at_a_time(void **state)
+{
+    struct meta *m = *state;
+    struct error err = ERROR_INIT;
+    assert_int_equal(put_field(m, one, 1), 0);
+    assert_int_equal(m->ops->snapshot(m, again, m, &err), E_TOO_LARGE);
+    assert_int_equal(snapshot_during(m, NULL, &err), 0);
+}
+
+static void what_too_many_commits_changed_is_not_kept(void **state)
+{
+    struct error err;
+    static const char fill[] =
+        "for i = 0, 1000 do local all = {} for j = 1, 1000 do all[2 * j - 1] = i * 1000 + j "
+        "all[2 * j] = '' end redis.call('HSET', KEYS[1], unpack(all)) end return 1";
+    static const char *const words[] = {"EVAL", fill, "1", REDIS_TAG "cut", NULL};
+    struct during d = {.words = words, .m = *state, .key = one};
+    assert_int_equal(put_field(*state, one, 1), 0);
+    assert_int_equal(d.m->ops->snapshot(d.m, disturb_and_put, &d, &err), E_NOT_READY);
+    assert_int_equal(field_of(*state, one), 2);
+    TELL("EVAL", "return redis.call('EXISTS', KEYS[1]) == 0 and 1 or redis.error_reply('kept')",
+         "1", REDIS_TAG "cut");
+}
+
 #define ON_SERVER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -182,6 +272,10 @@ int main(void)
         ON_SERVER(cut_connections_are_made_anew),
         ON_SERVER(a_server_that_lost_all_is_refused),
         ON_SERVER(a_full_server_refuses_and_changes_nothing),
+        ON_SERVER(commits_of_an_earlier_release_are_noticed),
+        ON_SERVER(a_cut_that_is_gone_is_noticed),
+        ON_SERVER(one_snapshot_at_a_time),
+        ON_SERVER(what_too_many_commits_changed_is_not_kept),
     };
     if (!server_is_installed(&redis_server)) {
         printf("skipped: redis-server is not installed\n");

@@ -132,6 +132,23 @@ static int sqlite_queue(struct meta *meta, struct arena *arena, struct meta_item
     return rc;
 }
 
+/* A connection of its own: readers are few, and this one is long.  The log grows meanwhile, for no
+ * checkpoint passes the moment that is read. */
+static int sqlite_snapshot(struct meta *meta, meta_visit *visit, void *context, struct error *err)
+{
+    _cleanup_(sqlite_db_closep)
+    struct sqlite_db *db = NULL;
+    int rc = sqlite_db_open(sqlite_of(meta)->path, false, META_SQLITE_BUSY_MS, &db, err);
+    if (rc != 0)
+        return rc;
+    struct kv kv = sqlite_db_kv(db);
+    rc = sqlite_db_begin_read(db, err);
+    if (rc == 0)
+        rc = kv_snapshot(&kv, visit, context, err);
+    sqlite_db_end(db);
+    return rc;
+}
+
 static int sqlite_now(struct meta *meta, int64_t *unix_ms, struct error *err)
 {
     (void)meta;
@@ -231,5 +248,6 @@ const struct meta_ops meta_sqlite_ops = {
     .read = sqlite_read,
     .commit = sqlite_commit,
     .queue = sqlite_queue,
+    .snapshot = sqlite_snapshot,
     .now = sqlite_now,
 };

@@ -12,11 +12,9 @@
 
 enum { DUMP_FORMAT = 1, STEPS_AT_ONCE = 200 };
 
-/* Who has the children of a kind. */
-enum owner { OF_NONE, OF_POINTS, OF_INODES, OF_TIME };
-
-/* A new kind must be decided here: the compiler says so. */
-static enum owner owner_of(enum meta_kind kind)
+/* Sessions, and what belongs to them, are not.  A new kind must be decided here: the compiler says
+ * so. */
+static bool is_saved(enum meta_kind kind)
 {
     switch (kind) {
     case META_FORMAT:
@@ -26,15 +24,13 @@ static enum owner owner_of(enum meta_kind kind)
     case META_SYMLINK:
     case META_SHARED:
     case META_QUOTA:
-        return OF_POINTS;
     case META_ENTRY:
     case META_XATTR:
     case META_CHUNK:
-        return OF_INODES;
     case META_UNLINKED:
     case META_GARBAGE:
     case META_COMPACT:
-        return OF_TIME;
+        return true;
     case META_SESSION:
     case META_LANE:
     case META_RANGE:
@@ -42,19 +38,16 @@ static enum owner owner_of(enum meta_kind kind)
     case META_OPEN:
     case META_LOCK:
     case META_KINDS:
-        return OF_NONE;
+        return false;
     }
-    return OF_NONE;
+    return false;
 }
 
 /* ---- save ---- */
 
 struct save {
-    struct meta *m;
     FILE *to;
     uint64_t keys;
-    uint64_t *inodes;
-    size_t count, room;
 };
 
 static void put_hex(FILE *to, const char *field, const void *data, size_t size)
@@ -68,7 +61,8 @@ static int save_row(void *context, const struct meta_row *row, struct error *err
 {
     struct save *s = context;
     const enum meta_shape shape = meta_kind_shape(row->key.kind);
-    (void)err;
+    if (!is_saved(row->key.kind))
+        return 0;
     fprintf(s->to, "{\"kind\": \"%s\", \"id\": %llu", meta_kind_name(row->key.kind),
             (unsigned long long)row->key.id);
     if (shape == META_NUMBERS || shape == META_QUEUE)
@@ -78,80 +72,16 @@ static int save_row(void *context, const struct meta_row *row, struct error *err
     put_hex(s->to, "value", row->value.data, row->value.size);
     fputs("}\n", s->to);
     s->keys++;
-    if (row->key.kind == META_ATTR) {
-        if (s->count == s->room) {
-            s->room = 2 * s->room + 256;
-            s->inodes = xrealloc(s->inodes, s->room * sizeof *s->inodes);
-        }
-        s->inodes[s->count++] = row->key.id;
-    }
-    return 0;
-}
-
-static int save_kind(struct save *s, enum meta_kind kind, struct error *err)
-{
-    const struct walk w = {.m = s->m, .visit = save_row, .context = s};
-    switch (owner_of(kind)) {
-    case OF_POINTS:
-        return walk_points(&w, kind, err);
-    case OF_INODES:
-        return walk_children(&w, kind, s->inodes, s->count, err);
-    case OF_TIME:
-        return walk_queue(&w, kind, err);
-    case OF_NONE:
-        break;
-    }
-    return 0;
-}
-
-/* ATTR first: the inodes of the others come from it. */
-static int save_all(struct save *s, struct error *err)
-{
-    int rc = save_kind(s, META_ATTR, err);
-    for (unsigned kind = 0; kind < META_KINDS && rc == 0; kind++)
-        rc = kind != META_ATTR ? save_kind(s, (enum meta_kind)kind, err) : 0;
-    return rc;
-}
-
-static int see_session(void *context, const struct meta_row *row, struct error *err)
-{
-    (void)context;
-    return error_set(
-        err, E_NOT_READY,
-        "session %llu has the volume: unmount it; of a mount that was killed, mount and "
-        "unmount the volume a minute later",
-        (unsigned long long)row->key.id);
-}
-
-/* Every change is made by a session, and every session gets a new number. */
-static int check_quiet(struct meta *m, int64_t *next_session, struct error *err)
-{
-    const struct walk sessions = {.m = m, .visit = see_session};
-    struct arena *arena = arena_new(256);
-    struct meta_item item = {.ask = META_GET, .key = counters_next_key(IDS_SESSIONS)};
-    struct meta_read r = {.arena = arena, .items = &item, .count = 1};
-    int rc = m->ops->read(m, &r, err);
-    *next_session = meta_field(&item.value, 0);
-    arena_free(arena);
-    return rc != 0 ? rc : walk_points(&sessions, META_SESSION, err);
+    return ferror(s->to) ? error_errno(err, errno, "write the dump") : 0;
 }
 
 int dump_save(struct meta *m, FILE *to, struct dump_tally *tally, struct error *err)
 {
-    struct save s = {.m = m, .to = to};
-    int64_t before, after;
-    int rc = check_quiet(m, &before, err);
-    if (rc == 0) {
-        fprintf(to, "{\"dump\": %d}\n", DUMP_FORMAT);
-        rc = save_all(&s, err);
-    }
-    if (rc == 0)
-        rc = check_quiet(m, &after, err);
-    if (rc == 0 && after != before)
-        rc = error_set(err, E_NOT_READY, "the volume was mounted meanwhile: dump it again");
+    struct save s = {.to = to};
+    fprintf(to, "{\"dump\": %d}\n", DUMP_FORMAT);
+    int rc = m->ops->snapshot(m, save_row, &s, err);
     if (rc == 0)
         fprintf(to, "{\"end\": %llu}\n", (unsigned long long)s.keys);
-    free(s.inodes);
     tally->keys = s.keys;
     return rc;
 }
@@ -200,7 +130,7 @@ static int get_kind(json_t *line, enum meta_kind *kind, struct error *err)
     int rc = json_need_str(line, "", "kind", &name, err);
     for (unsigned k = 0; k < META_KINDS && rc == 0; k++) {
         *kind = (enum meta_kind)k;
-        if (strcmp(meta_kind_name(*kind), name) == 0 && owner_of(*kind) != OF_NONE)
+        if (strcmp(meta_kind_name(*kind), name) == 0 && is_saved(*kind))
             return 0;
     }
     return rc != 0 ? rc : error_set(err, E_CORRUPT, "'%s' is no kind of key of a dump", name);

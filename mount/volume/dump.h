@@ -6,8 +6,9 @@
  *     {"kind": "CHUNK", "id": 2, "sub": 0, "value": "…"}
  *     {"end": 3}                                                  keys that came before
  *
- * Sessions and what belongs to them are left out.  A dump is of one moment: nobody may have a
- * session meanwhile. */
+ * Sessions and what belongs to them are left out.  A dump is of one moment; clients may have
+ * sessions, and change the volume.  FORMAT is the first key.  A key may come twice, with the same
+ * value. */
 #pragma once
 
 #include <stdio.h>
@@ -18,8 +19,8 @@ struct dump_tally {
     uint64_t keys;
 };
 
-/* E_NOT_READY: a client has a session, or had one meanwhile.  The caller looks at the stream for
- * errors of writing. */
+/* E_NOT_READY: the engine cannot give a snapshot now.  The caller flushes the stream, and looks
+ * whether that fails. */
 int dump_save(struct meta *m, FILE *to, struct dump_tally *tally, struct error *err);
 /* The format that a dump has, from its beginning on.  E_CORRUPT: it is no dump. */
 int dump_format(FILE *from, struct volume_format *out, struct error *err);

@@ -138,17 +138,26 @@ static void a_part_is_no_volume(void **state)
         assert_true(strchr("0123456789abcdef", text[text_size / 2]) != NULL);
 }
 
-static void only_a_quiet_volume_is_saved(void **state)
+static void a_volume_in_use_is_saved(void **state)
 {
     struct error err = ERROR_INIT;
-    (void)state;
-    assert_int_equal(save(&err), E_NOT_READY);
-    end_sessions();
-    assert_int_equal(save(&err), 0);
+    struct meta *m;
+    struct check c;
     struct dump_tally tally;
+    const struct volume_format format = small_format();
+    (void)state;
+    fill();
+    assert_int_equal(save(&err), 0);
+    if (load(text, text_size, 1, &m, &err) != 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(check_run(&c, m, &format, &err), 0);
+    assert_int_equal(c.count, 0);
+    assert_int_equal(c.inodes, FILES + 3);
+    check_done(&c);
     FILE *in = fmemopen(text, text_size, "r");
-    assert_int_equal(dump_load(f.m, in, 1, &tally, &err), E_EXISTS);
+    assert_int_equal(dump_load(m, in, 1, &tally, &err), E_EXISTS);
     fclose(in);
+    meta_close(m);
 }
 
 static int end(void **state)
@@ -165,7 +174,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(next_slices_are_greater_than_those_of_the_bucket,
                                         clients_setup, end),
         cmocka_unit_test_setup_teardown(a_part_is_no_volume, clients_setup, end),
-        cmocka_unit_test_setup_teardown(only_a_quiet_volume_is_saved, clients_setup, end),
+        cmocka_unit_test_setup_teardown(a_volume_in_use_is_saved, clients_setup, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Threads of two clients on one volume, over each engine: each name is made once, each number is
- * appended once, counters add up, and a quota is used up and not exceeded. */
+ * appended once, counters add up, a quota is used up and not exceeded, and dumps that are made
+ * meanwhile are of one moment. */
 #include "mount/volume/trees/trees.h"
 
 #include <setjmp.h>
@@ -14,10 +15,13 @@
 
 #include <cmocka.h>
 
+#include "mount/meta/memory.h"
 #include "mount/meta/testing/engines.h"
 #include "mount/meta/testing/server.h"
+#include "mount/volume/check/check.h"
+#include "mount/volume/dump.h"
 
-enum { THREADS = 6, NAMES = 30, APPENDS = 15, COUNTED = 8, QUOTA = 20 };
+enum { THREADS = 6, NAMES = 30, APPENDS = 15, COUNTED = 8, QUOTA = 20, DUMPS = 8 };
 
 struct worker {
     struct volume *v;
@@ -136,6 +140,28 @@ static unsigned count_below(struct volume *v, uint64_t directory, unsigned depth
     return sum;
 }
 
+static void check_dump(struct meta *m, const struct volume_format *format)
+{
+    struct error err = ERROR_INIT;
+    struct dump_tally tally;
+    struct meta *loaded;
+    struct check c;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    if (dump_save(m, file, &tally, &err) != 0)
+        fail_msg("%s", err.message);
+    rewind(file);
+    assert_int_equal(meta_memory_ops.open("", true, &loaded, &err), 0);
+    if (dump_load(loaded, file, 1, &tally, &err) != 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(check_run(&c, loaded, format, &err), 0);
+    if (c.count > 0)
+        fail_msg("found in a dump: %s", check_text(&c.findings[0]));
+    check_done(&c);
+    meta_close(loaded);
+    fclose(file);
+}
+
 static void work_of_many_threads_adds_up(void **state)
 {
     const struct test_engine *engine = *state;
@@ -165,6 +191,8 @@ static void work_of_many_threads_adds_up(void **state)
             (struct worker){.v = clients[i % 2], .log = log.ino, .limited = limited, .number = i};
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
+    for (unsigned i = 0; i < DUMPS; i++)
+        check_dump(m, &format);
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
         made += workers[i].made;

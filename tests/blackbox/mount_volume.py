@@ -450,12 +450,8 @@ def test_metadata_are_dumped_and_loaded(c):
         write(path + "/f", b"f" * 100_000)
         os.symlink("f", path + "/link")
         done = c.dfcctl("fs", "dump", url, dump)
-        check(done.returncode != 0 and "unmount" in done.stderr, done.stderr)
-        check(not os.path.exists(dump), "a part of a dump")
-    done = c.dfcctl("fs", "dump", url, dump)
-    equal(done.returncode, 0, done.stderr)
-    with mounted(c, url) as path:  # the dump does not know it
-        write(path + "/later", b"l" * 100_000)
+        equal(done.returncode, 0, done.stderr)
+        write(path + "/later", b"l" * 100_000)  # the dump does not know it
     done = c.dfcctl("fs", "load", url, dump)
     check(done.returncode != 0 and "already" in done.stderr, done.stderr)
     done = c.dfcctl("fs", "load", url_of(c, "loaded"), dump)
