@@ -1,13 +1,15 @@
-/* Which client cleans.  Cleaning is right also where two clients do it; the lease spares the work.
- * A lease is over at its time, or when its session is. */
+/* Which client cleans, and which one dumps.  Both are right also where two clients do it; the lease
+ * spares the work.  A lease is over at its time, or when its session is. */
 #include <errno.h>
 
 #include "mount/volume/txn.h"
 
 enum { LEASE_SESSION = 0, LEASE_UNTIL = 8, LEASE_BYTES = 16 };
 
+enum { OF_CLEANING, OF_DUMPS };
+
 struct lease {
-    uint64_t ms;
+    uint64_t id, ms;
     bool held;
 };
 
@@ -28,7 +30,7 @@ static int is_taken(struct txn *t, const struct meta_value *value, bool *taken)
 static int decide(struct txn *t, void *op)
 {
     struct lease *l = op;
-    const struct meta_key key = meta_key_point(META_LEASE, 0);
+    const struct meta_key key = meta_key_point(META_LEASE, l->id);
     struct meta_value value;
     uint8_t bytes[LEASE_BYTES];
     bool taken = false;
@@ -46,10 +48,20 @@ static int decide(struct txn *t, void *op)
     return 0;
 }
 
-int volume_lease(struct volume *v, uint64_t ms, bool *held)
+static int take(struct volume *v, uint64_t id, uint64_t ms, bool *held)
 {
-    struct lease l = {.ms = ms};
+    struct lease l = {.id = id, .ms = ms};
     int rc = txn_run(v, decide, &l);
     *held = rc == 0 && l.held;
     return rc;
+}
+
+int volume_lease(struct volume *v, uint64_t ms, bool *held)
+{
+    return take(v, OF_CLEANING, ms, held);
+}
+
+int volume_dump_lease(struct volume *v, uint64_t ms, bool *held)
+{
+    return take(v, OF_DUMPS, ms, held);
 }

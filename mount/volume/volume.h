@@ -73,6 +73,8 @@ int volume_beat(struct volume *v);
 /* held: this client is the one that cleans, for so long.  Others are refused until then, or until
  * this session is over. */
 int volume_lease(struct volume *v, uint64_t ms, bool *held);
+/* The same of the client that makes dumps by itself. */
+int volume_dump_lease(struct volume *v, uint64_t ms, bool *held);
 /* Ends sessions without a heartbeat, and frees inodes whose grace is over: some of each.  *more:
  * there is more to do. */
 int volume_clean(struct volume *v, bool *more);
