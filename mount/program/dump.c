@@ -8,8 +8,11 @@
 
 #include "mount/bucket/names.h"
 #include "mount/program/tool.h"
+#include "mount/volfs/dump_file.h"
 #include "mount/volfs/objects.h"
 #include "mount/volume/dump.h"
+
+#define SCHEME "dfc://"
 
 /* ---- dump ---- */
 
@@ -81,6 +84,52 @@ static int find_next(const struct options *o, const char *volume, const char *ur
     return code;
 }
 
+/* A file without a name, of bytes of the bucket; -1: it was said, and *code is set. */
+static int fetch(const struct options *o, const char *url, int *code)
+{
+    struct dfc_client *client;
+    struct dfc_error err;
+    const char *name = url + strlen(SCHEME);
+    const char *slash = strchr(name, '/');
+    if (slash == NULL || slash == name || slash[1] == '\0') {
+        *code = program_fail(PROGRAM_USAGE, "'%s' is no dfc://BUCKET/OBJECT", url);
+        return -1;
+    }
+    _cleanup_free_ char *bucket = xstrndup(name, (size_t)(slash - name));
+    FILE *to = tmpfile();
+    int fd = to != NULL ? fcntl(fileno(to), F_DUPFD_CLOEXEC, 0) : -1;
+    if (to != NULL)
+        fclose(to);
+    *code = fd >= 0 ? client_open(o, o->ca_file, 1, &client)
+                    : program_fail(PROGRAM_FAILED, "a temporary file: %s", strerror(errno));
+    if (*code == PROGRAM_OK) {
+        if (dfc_get_fd(client, bucket, slash + 1, fd, NULL, NULL, &err) != DFC_OK)
+            *code = tool_fail(&err);
+        else if (lseek(fd, 0, SEEK_SET) != 0)
+            *code = program_fail(PROGRAM_FAILED, "a temporary file: %s", strerror(errno));
+        dfc_client_close(client);
+    }
+    if (*code == PROGRAM_OK)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* NULL: it was said, and *code is set. */
+static FILE *open_dump(const struct options *o, const char *path, int *code)
+{
+    const bool is_object = strncmp(path, SCHEME, strlen(SCHEME)) == 0;
+    _cleanup_close_ int fd = is_object ? fetch(o, path, code) : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && is_object)
+        return NULL;
+    FILE *from = fd >= 0 ? dump_file_read(fd) : NULL;
+    *code = from != NULL ? PROGRAM_OK
+                         : program_fail(errno == ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_FAILED,
+                                        "open '%s': %s", path, strerror(errno));
+    return from;
+}
+
 static int load(const struct options *o, FILE *from, uint64_t next)
 {
     struct meta *m;
@@ -103,11 +152,10 @@ int program_load(const struct options *o)
     struct volume_format format;
     struct error err = ERROR_INIT;
     uint64_t next = 1;
-    FILE *from = fopen(o->directory, "re");
+    int code;
+    FILE *from = open_dump(o, o->directory, &code);
     if (from == NULL)
-        return program_fail(errno == ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_FAILED, "open '%s': %s",
-                            o->directory, strerror(errno));
-    int code = PROGRAM_OK;
+        return code;
     if (dump_format(from, &format, &err) != 0)
         code = program_fail(PROGRAM_FAILED, "'%s': %s", o->directory, err.message);
     if (code == PROGRAM_OK)

@@ -33,7 +33,7 @@ static const char usage[] = "usage: dfc-mount mount dfc://BUCKET[/PREFIX] DIR [F
                             "       dfc-mount gc META-URL [--delete] [--grace=TIME]\n"
                             "       dfc-mount fsck META-URL [--read] [--repair]\n"
                             "       dfc-mount dump META-URL FILE\n"
-                            "       dfc-mount load META-URL FILE\n"
+                            "       dfc-mount load META-URL FILE|URL\n"
                             "       mount.dfc dfc://BUCKET[/PREFIX] DIR [-o OPTION,…]\n"
                             "'dfcctl fs mount --help' explains the flags.\n";
 

@@ -40,6 +40,7 @@ struct options {
     uint64_t file_mode, directory_mode;
     uint64_t timeout_ms;
     uint64_t grace_ms;
+    uint64_t dump_every_ms, dump_keep; /* of the mount of a volume; 0 ms: never */
     /* Of a volume; OPTIONS_AS_IT_IS: not given. */
     uint64_t trash_days, capacity_bytes, inodes; /* 0 bytes or inodes: no limit */
     uint64_t restarts;                           /* of a minute */

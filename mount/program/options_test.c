@@ -35,6 +35,8 @@ static void what_is_not_said_has_a_default(void **state)
     assert_int_equal(o.buffer_bytes, 300 << 20);
     assert_int_equal(o.attr_ttl_ms, 1000);
     assert_int_equal(o.entry_ttl_ms, 1000);
+    assert_int_equal(o.dump_every_ms, 3600000);
+    assert_int_equal(o.dump_keep, 48);
     assert_int_equal(parse(&o, &err, WORDS("umount", "/mnt")), 0);
     assert_string_equal(o.verb, "umount");
     assert_int_equal(parse(&o, &err, WORDS("info", "/mnt/a")), 0);
@@ -45,6 +47,17 @@ static void what_is_not_said_has_a_default(void **state)
     assert_string_equal(o.paths[1], "/b");
     assert_null(o.paths[2]);
     assert_true(o.check);
+}
+
+static void dumps_may_be_never_and_not_none(void **state)
+{
+    (void)state;
+    struct options o;
+    struct error err = ERROR_INIT;
+    assert_int_equal(parse(&o, &err, WORDS("mount", "memory://", "/mnt", "--dump-every=0")), 0);
+    assert_int_equal(o.dump_every_ms, 0);
+    assert_int_equal(parse(&o, &err, WORDS("mount", "memory://", "/mnt", "--dump-keep=0")),
+                     E_INVALID);
 }
 
 static void flags_may_be_anywhere(void **state)
@@ -151,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_said_has_a_default),
+        cmocka_unit_test(dumps_may_be_never_and_not_none),
         cmocka_unit_test(flags_may_be_anywhere),
         cmocka_unit_test(a_writable_mount_has_other_modes),
         cmocka_unit_test(a_volume_refuses_what_it_does_not_do),

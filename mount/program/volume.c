@@ -18,6 +18,7 @@
 #include "mount/fuse/session.h"
 #include "mount/meta/engines.h"
 #include "mount/program/client.h"
+#include "mount/program/dumps.h"
 #include "mount/program/options.h"
 #include "mount/program/program.h"
 #include "mount/program/serve.h"
@@ -127,9 +128,11 @@ static int serve_grouped(struct mounted *m, struct tree *tree, struct volume *v)
     return code;
 }
 
-static int serve_bucket(struct mounted *m, struct dfc_client *client, struct volume *v)
+static int serve_bucket(struct mounted *m, struct dfc_client *client, struct volume *v,
+                        struct meta *meta)
 {
     struct tree tree;
+    struct dumps *dumps;
     struct dfc_error err;
     _cleanup_free_ char *bucket = NULL;
     _cleanup_free_ char *prefix = NULL;
@@ -139,7 +142,10 @@ static int serve_bucket(struct mounted *m, struct dfc_client *client, struct vol
     int rc = tree_open(&tree, client, bucket, "", &err);
     if (rc != DFC_OK)
         return program_fail(client_exit_of(rc), "%s", err.message);
-    int code = serve_grouped(m, &tree, v);
+    int code = dumps_start(m, v, meta, bucket, &dumps);
+    if (code == PROGRAM_OK)
+        code = serve_grouped(m, &tree, v);
+    dumps_end(dumps);
     tree_close(&tree);
     return code;
 }
@@ -183,7 +189,7 @@ int serve_volume(struct mounted *m, struct dfc_client *client)
     int rc = open_volume(m, &meta, &v, &err);
     if (rc != 0)
         return program_fail(client_exit_of_code(rc), "%s", err.message);
-    int code = serve_bucket(m, client, v);
+    int code = serve_bucket(m, client, v, meta);
     if (code != PROGRAM_OK && session_can_go_on(m->session))
         volume_leave(v); /* its locks are those of the process that follows */
     else
