@@ -9,6 +9,7 @@ import os
 import random
 import signal
 import tempfile
+import threading
 import time
 
 from lib import check, equal, main, wait_for
@@ -82,6 +83,37 @@ def test_a_dump_is_a_file_of_json_lines(c):
     check("line" in fs(c, "load", url_of(c, "part"), file, status=1).stderr, "a part of a dump")
     fs(c, "load", url_of(c, "part"), "dfc://lines/lines/meta/none", status=3)
     fs(c, "load", url_of(c, "part"), "dfc://lines", status=2)
+
+
+def change(path, ends, changes):
+    """Names come, move and go; what one commit does is never seen half."""
+    os.makedirs(path + "/from")
+    os.makedirs(path + "/to")
+    while not ends.is_set():
+        name = f"{len(changes) % 50}"
+        write(f"{path}/from/{name}", name.encode() * 1000)
+        os.link(f"{path}/from/{name}", f"{path}/to/link-{name}")
+        os.rename(f"{path}/from/{name}", f"{path}/to/{name}")
+        os.unlink(f"{path}/to/link-{name}")
+        changes.append(name)
+
+
+def test_a_volume_in_use_is_dumped(c):
+    ends, changes = threading.Event(), []
+    with mounted(c, made(c, "in-use"), OFTEN) as path:
+        writer = threading.Thread(target=change, args=(path, ends, changes))
+        writer.start()
+        try:
+            for _ in range(2):
+                next_dump(c, "in-use")
+        finally:
+            ends.set()
+            writer.join()
+    check(len(changes) > 50, f"{len(changes)} changes")
+    for name in dumps(c, "in-use"):
+        url = url_of(c, os.path.basename(name))
+        fs(c, "load", url, "dfc://in-use/" + name)
+        fs(c, "fsck", url, "--read")
 
 
 def test_the_newest_are_kept_and_are_no_garbage(c):

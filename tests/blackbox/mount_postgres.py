@@ -6,6 +6,7 @@ from lib import check, equal, main
 from mount_lib import directory_of, needs_fuse, said_by_sanitizers
 from mount_redis import (  # noqa: F401
     test_a_server_that_lost_commits_is_refused,
+    test_a_volume_in_use_is_dumped,
     test_close_to_open,
     test_close_to_open_while_connections_are_cut,
     test_close_to_open_while_mounts_are_killed,

@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 
+import mount_dumps
 import mount_trees
 import mount_volume
 import mount_volume_group
@@ -72,6 +73,10 @@ def test_trees(c):
     mount_trees.test_rmr(c)
     mount_trees.test_clone(c)
     mount_trees.test_trash(c)
+
+
+def test_a_volume_in_use_is_dumped(c):
+    mount_dumps.test_a_volume_in_use_is_dumped(c)
 
 
 def test_limits(c):
