@@ -31,6 +31,7 @@ struct writer {
     bool saved;     /* nothing is to be stored */
     bool completed; /* as an upload */
     int error;      /* for good: -errno */
+    int refused;    /* the last write found no room; 0: it was taken */
     char *upload;
     char **tags; /* of the parts by number; from 1 on */
     uint32_t count;
@@ -233,7 +234,7 @@ static ssize_t writer_append_turn(struct writer *w, const struct writer_bytes *b
     if (w->error != 0)
         return w->error;
     if (bytes->offset != w->size || w->completed)
-        return -EOPNOTSUPP;
+        return writer_fail(w, -EOPNOTSUPP);
     while (rc == 0 && done < bytes->size) {
         rc = writer_take(w, bytes, done, &taken);
         if (rc == 0)
@@ -243,6 +244,7 @@ static ssize_t writer_append_turn(struct writer *w, const struct writer_bytes *b
         w->saved = false;
     if (rc != 0 && rc != -EINTR && rc != -ENOBUFS)
         return writer_fail(w, rc);
+    w->refused = done == 0 && rc == -ENOBUFS ? rc : 0;
     return done > 0 ? (ssize_t)done : rc;
 }
 
@@ -286,6 +288,8 @@ static int writer_store_turn(struct writer *w)
     char *etag = NULL;
     if (w->error != 0 || w->saved)
         return w->error;
+    if (w->refused != 0)
+        return writer_fail(w, w->refused);
     int rc = w->upload != NULL
                  ? writer_complete(w, &condition, &etag)
                  : store->put(store->context, w->key, w->data, w->filled, &condition, &etag);

@@ -13,7 +13,8 @@
  * grows beyond WRITER_SMALL bytes, so a writer with room can always send what it has: writers never
  * wait for each other in a circle.
  *
- * A failure stays: the writer fails with it from then on.  Any thread may call. */
+ * A failure stays: the writer fails with it from then on, and stores nothing.  Only what found no
+ * room may be written again.  Any thread may call. */
 #pragma once
 
 #include <stdbool.h>

@@ -153,8 +153,6 @@ static void a_small_file_is_one_put(void **state)
     struct writer *w = writer_new(all, "k", &absent);
     assert_false(writer_is_saved(w));
     assert_int_equal(append(w, 0, "hello ", 6), 6);
-    assert_int_equal(append(w, 7, "x", 1), -EOPNOTSUPP);
-    assert_int_equal(append(w, 5, "x", 1), -EOPNOTSUPP);
     assert_int_equal(append(w, 6, "world", 5), 5);
     assert_int_equal(writer_size(w), 11);
     assert_null(f.object);
@@ -170,6 +168,24 @@ static void a_small_file_is_one_put(void **state)
     assert_int_equal(f.size, 12);
     writer_free(w);
     assert_int_equal(f.begun, 0);
+    done(&f, all);
+}
+
+static void a_failed_write_fails_the_file(void **state)
+{
+    (void)state;
+    struct fake f;
+    struct writers *all = make(&f, PART);
+    for (uint64_t offset = 0; offset < 5; offset += 4) { /* before the end, and behind it */
+        struct writer *w = writer_new(all, "k", &absent);
+        assert_int_equal(append(w, 0, "abc", 3), 3);
+        assert_int_equal(append(w, offset, "z", 1), -EOPNOTSUPP);
+        assert_int_equal(append(w, 3, "d", 1), -EOPNOTSUPP);
+        assert_int_equal(writer_store(w), -EOPNOTSUPP);
+        writer_free(w);
+    }
+    assert_null(f.object);
+    assert_int_equal(f.puts, 0);
     done(&f, all);
 }
 
@@ -243,8 +259,9 @@ static void a_large_file_is_an_upload(void **state)
     assert_int_equal(writer_store(w), 0);
     assert_int_equal(f.size, size);
     assert_memory_equal(f.object, data, size);
-    assert_int_equal(append(w, size, "x", 1), -EOPNOTSUPP);
     assert_int_equal(writer_store(w), 0);
+    assert_int_equal(append(w, size, "x", 1), -EOPNOTSUPP);
+    assert_int_equal(writer_store(w), -EOPNOTSUPP);
     assert_int_equal(f.completed, 1);
     writer_free(w);
     assert_int_equal(f.aborted + f.puts, 0);
@@ -300,8 +317,14 @@ static void parts_in_memory_are_bounded(void **state)
     append_all(two, data, WRITER_SMALL);
     assert_int_equal(append(two, WRITER_SMALL, data, 1), -ENOBUFS);
     writer_free(one);
-    assert_int_equal(append(two, WRITER_SMALL, data, 1), 1);
+    assert_int_equal(append(two, WRITER_SMALL, data, 1), 1); /* the same bytes again */
+    struct writer *three = writer_new(all, "k", &absent);
+    append_all(three, data, WRITER_SMALL);
+    assert_int_equal(append(three, WRITER_SMALL, data, 1), -ENOBUFS);
     writer_free(two);
+    assert_int_equal(writer_store(three), -ENOBUFS);
+    assert_int_equal(f.puts, 0);
+    writer_free(three);
     free(data);
     done(&f, all);
 }
@@ -310,6 +333,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_file_is_one_put),
+        cmocka_unit_test(a_failed_write_fails_the_file),
         cmocka_unit_test(an_empty_file_is_stored),
         cmocka_unit_test(a_conflict_is_told_and_stays),
         cmocka_unit_test(a_large_file_is_an_upload),

@@ -184,8 +184,6 @@ def test_what_is_not_supported_fails_at_once(c):
         fails(errno.EOPNOTSUPP, os.setxattr, file, "user.a", b"1")
         f = os.open(path + "/g", os.O_RDWR | os.O_CREAT, 0o644)
         os.write(f, b"0123")
-        fails(errno.EOPNOTSUPP, os.pwrite, f, b"x", 0)
-        fails(errno.EOPNOTSUPP, os.pwrite, f, b"x", 5)
         fails(errno.EOPNOTSUPP, os.pread, f, 1, 0)
         fails(errno.EOPNOTSUPP, os.ftruncate, f, 0)
         os.ftruncate(f, 4)
@@ -195,6 +193,24 @@ def test_what_is_not_supported_fails_at_once(c):
         os.chmod(file, 0o600)
         os.utime(file, (1, 1))
         equal(os.stat(file).st_mode, 0o100644, "the mode of the mount")
+
+
+def test_a_failed_write_leaves_no_object(c):
+    c.create("failed")
+    with mounted(c, "dfc://failed", "--writable") as path:
+        write(path + "/old", b"old")
+        for name, at, kept in (("back", 0, None), ("gap", 5, None), ("old", 0, b"old")):
+            f = os.open(f"{path}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            os.write(f, b"abc")
+            fails(errno.EOPNOTSUPP, os.pwrite, f, b"z", at)
+            fails(errno.EOPNOTSUPP, os.close, f)
+            equal(wrote(c, "failed", name), kept, name)
+        f = os.open(path + "/synced", os.O_WRONLY | os.O_CREAT, 0o644)
+        os.write(f, b"abc")
+        os.fsync(f)
+        fails(errno.EOPNOTSUPP, os.pwrite, f, b"z", 0)
+        fails(errno.EOPNOTSUPP, os.close, f)
+        equal(wrote(c, "failed", "synced"), b"abc", "what was synced before")
 
 
 def test_programs_of_every_day(c):
