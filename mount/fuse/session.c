@@ -20,6 +20,7 @@ struct session {
     pid_t supervisor;
     struct fuse_session *mounted;
     struct link_memory *memory;
+    bool is_left;
 };
 
 static const struct fuse_lowlevel_ops *table_of(const struct operations *o)
@@ -81,11 +82,17 @@ bool session_can_go_on(const struct session *s)
     return session_has_served(s) && s->memory->can_resend;
 }
 
+void session_leave(struct session *s)
+{
+    s->is_left = true;
+}
+
 void session_unmount(struct session *s)
 {
     if (s == NULL)
         return;
-    fuse_session_unmount(s->mounted);
+    if (!s->is_left)
+        fuse_session_unmount(s->mounted);
     fuse_session_destroy(s->mounted);
     munmap(s->memory, sizeof(struct link_memory));
     free(s);

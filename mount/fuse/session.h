@@ -44,5 +44,7 @@ int session_serve_plogs(struct session *s, struct plogs *plogs, void (*ready)(vo
 /* Has a process of this session served?  And can another one take over? */
 bool session_has_served(const struct session *s);
 bool session_can_go_on(const struct session *s);
+/* session_unmount() will leave the mount, dead: programs get an error, and not what is below. */
+void session_leave(struct session *s);
 void session_unmount(struct session *s); /* fine where it is unmounted; NULL, too */
 DEFINE_CLEANUP(struct session, session_unmount);

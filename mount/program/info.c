@@ -9,6 +9,7 @@
 
 #include "common/cleanup.h"
 #include "common/mem.h"
+#include "mount/program/mounts.h"
 #include "mount/program/options.h"
 
 #define OWN "user.dfc."
@@ -40,6 +41,8 @@ int program_info(const struct options *o)
     size_t size, value_size;
     bool found = false;
     _cleanup_free_ char *names = read_all(o->directory, NULL, &size);
+    if (names == NULL && mounts_is_dead(errno))
+        return mounts_say_dead(o->directory);
     if (names == NULL)
         return program_fail(errno == ENOENT ? PROGRAM_NOT_FOUND : PROGRAM_FAILED, "'%s': %s",
                             o->directory, strerror(errno));

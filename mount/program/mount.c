@@ -98,7 +98,13 @@ static int supervise_fuse(struct mounted *m)
     if (s == NULL)
         return program_fail(PROGRAM_FAILED, "'%s' could not be mounted", m->directory);
     m->session = s;
-    return supervisor_run(&what);
+    const int code = supervisor_run(&what);
+    if (code != PROGRAM_OK && session_has_served(s) && !supervisor_was_stopped()) {
+        session_leave(s);
+        log_error("the mount is dead: programs get ENOTCONN until 'dfcctl fs umount'",
+                  lstr("directory", m->directory));
+    }
+    return code;
 }
 
 static int supervise(struct mounted *m)
@@ -154,7 +160,7 @@ static int check_directory(const char *given, const char *path)
     struct stat st;
     bool dead = false;
     if (path == NULL || stat(path, &st) != 0) {
-        dead = errno == ENOTCONN || errno == ECONNABORTED;
+        dead = mounts_is_dead(errno);
         if (!dead)
             return program_fail(PROGRAM_NOT_FOUND, "'%s': %s: make the directory first", given,
                                 strerror(errno));

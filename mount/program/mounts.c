@@ -8,6 +8,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
+#include "mount/program/program.h"
 
 #define TABLE "/proc/self/mountinfo"
 
@@ -97,6 +98,19 @@ bool mounts_has(const char *path)
 {
     _cleanup_free_ char *source = mounts_source(path, MOUNTS_TYPE);
     return source != NULL;
+}
+
+bool mounts_is_dead(int errnum)
+{
+    return errnum == ENOTCONN || errnum == ECONNABORTED;
+}
+
+int mounts_say_dead(const char *path)
+{
+    return program_fail(PROGRAM_FAILED,
+                        "'%s': the process of the mount has died, and its --log-file says why: "
+                        "'dfcctl fs umount' clears it",
+                        path);
 }
 
 /* The last component of a dead mount cannot be looked at, those before it can. */

@@ -12,6 +12,10 @@ bool mounts_find(const char *table, const char *path, char **type, char **source
 /* Is a bucket mounted there?  The path is absolute and without links. */
 bool mounts_has(const char *path);
 
+/* What calls on a mount fail with that no process serves any more. */
+bool mounts_is_dead(int errnum);
+int mounts_say_dead(const char *path); /* what to do then; an exit code */
+
 /* The source of a file system of this type that is mounted there; malloc'ed, NULL: none. */
 char *mounts_source(const char *path, const char *type);
 

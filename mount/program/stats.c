@@ -25,6 +25,8 @@ int program_stats(const struct options *o)
                             "no bucket is mounted at '%s', nor an image or a volume", o->directory);
     _cleanup_free_ char *text = xmalloc(MOST);
     ssize_t size = getxattr(path, ATTRIBUTE, text, MOST);
+    if (size < 0 && mounts_is_dead(errno))
+        return mounts_say_dead(o->directory);
     if (size < 0)
         return program_fail(PROGRAM_FAILED, "'%s': read " ATTRIBUTE ": %s", o->directory,
                             strerror(errno));

@@ -61,6 +61,11 @@ static int await(pid_t pid)
     return status;
 }
 
+bool supervisor_was_stopped(void)
+{
+    return stopped != 0;
+}
+
 int supervisor_run(const struct supervised *what)
 {
     struct restarts restarts;
@@ -81,7 +86,7 @@ int supervisor_run(const struct supervised *what)
             return code;
         log_warn("the process that serves has died", li64("pid", pid), li64("exit", code));
         if (!restarts_allow(&restarts, clock_ms())) {
-            log_error("the process that serves has died too often: the mount ends",
+            log_error("the process that serves has died too often: no other one is started",
                       lu64("restarts", what->restarts));
             return code;
         }

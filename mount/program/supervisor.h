@@ -20,3 +20,4 @@ struct supervised {
 /* Until serve() has returned PROGRAM_OK, or nothing can go on: the exit code, or minus the signal
  * that ended the last process. */
 int supervisor_run(const struct supervised *what);
+bool supervisor_was_stopped(void); /* a signal asked for the end */

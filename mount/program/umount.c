@@ -126,7 +126,7 @@ int program_umount(const struct options *o)
         return program_fail(PROGRAM_NOT_FOUND,
                             "no bucket is mounted at '%s', nor an image or a volume", o->directory);
     _cleanup_close_ int server = process_open(path, "user.dfc.pid");
-    bool dead = server < 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+    bool dead = server < 0 && mounts_is_dead(errno);
     _cleanup_close_ int supervisor = dead ? -1 : process_open(path, "user.dfc.supervisor");
     int code = unmount(path, dead);
     const uint64_t until_ms = clock_ms() + o->timeout_ms;

@@ -160,6 +160,17 @@ def test_a_killed_supervisor_ends_nothing(c):
     equal((mounts(path), has_ended(pid)), ([], True), "what is left")
 
 
+def check_dead(c, path):
+    """Nothing is read from the directory below, nor written there."""
+    equal(len(mounts(path)), 1, "what is mounted")
+    fails(errno.ENOTCONN, os.listdir, path)
+    fails(errno.ENOTCONN, write, path + "/new", b"local")
+    for verb in ("stats", "info"):
+        done = c.dfcctl("fs", verb, path)
+        equal(done.returncode, 1, f"fs {verb}")
+        check("has died" in done.stderr and "umount" in done.stderr, done.stderr)
+
+
 def test_too_many_deaths_end_the_mount(c):
     log = os.path.join(c.dir, "deaths.log")
     path = mount(c, "dfc://read", "--restarts=2", f"--log-file={log}")
@@ -168,10 +179,16 @@ def test_too_many_deaths_end_the_mount(c):
     kill_server(path)
     os.kill(server(path), signal.SIGKILL)
     wait_for(lambda: has_ended(first), "the supervisor to end")
+    check_dead(c, path)
+    said = read(log)
+    check(b"died too often" in said and b"dfcctl fs umount" in said, f"the log: {said}")
+    equal(c.dfcctl("fs", "umount", path).returncode, 0, "umount")
     equal(mounts(path), [], "what is mounted")
-    check(b"died too often" in read(log), "the log")
     with mounted(c, "dfc://read", "--restarts=0") as path:
-        kill_all(path)
+        first = supervisor(path)
+        os.kill(server(path), signal.SIGKILL)
+        wait_for(lambda: has_ended(first), "the supervisor to end")
+        check_dead(c, path)
         equal(c.dfcctl("fs", "umount", path).returncode, 0, "umount")
         mount(c, "dfc://read")  # for the end of mounted()
 

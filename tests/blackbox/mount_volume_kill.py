@@ -393,6 +393,8 @@ def test_too_many_deaths_end_the_mount(c):
     kill_server(path)
     os.kill(server(path), signal.SIGKILL)
     wait_for(lambda: has_ended(first), "the supervisor to end")
+    fails(errno.ENOTCONN, os.listdir, path)
+    equal(c.dfcctl("fs", "umount", path).returncode, 0, "umount")
     equal(mounts(path), [], "what is mounted")
     check(b"died too often" in read(log), "the log")
     with mounted(c, url) as path:
