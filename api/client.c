@@ -9,6 +9,7 @@
 
 #include "api/failure.h"
 #include "api/identity.h"
+#include "api/interruptible.h"
 #include "api/profile.h"
 #include "api/signer.h"
 #include "api/token_cache.h"
@@ -19,6 +20,7 @@
 
 #define RETRY_BASE_MS 100
 #define RETRY_CAP_MS 5000
+#define INTERRUPT_MS 50 /* how often a pause looks */
 
 struct endpoints {
     char **list; /* NULL at the end */
@@ -298,7 +300,7 @@ void client_give(struct dfc_client *c, struct handle *h)
 
 bool client_cancelled(const struct dfc_client *c)
 {
-    return atomic_load_explicit(&c->cancelled, memory_order_relaxed);
+    return atomic_load_explicit(&c->cancelled, memory_order_relaxed) || client_is_interrupted();
 }
 
 int client_say_cancelled(struct dfc_error *err)
@@ -317,7 +319,8 @@ bool client_pause(struct dfc_client *c, uint64_t ms)
             return true;
         struct pollfd wake = {.fd = c->wake_fd, .events = POLLIN};
         uint64_t left = until - now;
-        poll(&wake, 1, left < 60000 ? (int)left : 60000);
+        uint64_t most = client_is_interruptible() ? INTERRUPT_MS : 60000;
+        poll(&wake, 1, (int)(left < most ? left : most));
     }
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "mount/fuse/closing.h"
+#include "mount/fuse/interrupts.h"
 #include "mount/vfs/vfs.h"
 
 /* NULL: there is none. */
@@ -132,7 +133,9 @@ void change_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
 void change_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
     struct vfs_file *f;
+    operations_waits(req);
     int rc = vfs_openwrite(operations_vfs(req), node, fi->flags, process_of(req), &f);
+    interrupts_end();
     if (rc != 0) {
         fuse_reply_err(req, -rc);
         return;

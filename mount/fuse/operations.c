@@ -1,4 +1,5 @@
 #include "mount/fuse/operations.h"
+#include "mount/fuse/interrupts.h"
 #include "mount/fuse/page.h"
 
 #include <errno.h>
@@ -34,6 +35,11 @@ struct link *link_of(void *userdata)
 uint64_t operations_device(fuse_req_t req)
 {
     return of(req)->device;
+}
+
+void operations_waits(fuse_req_t req)
+{
+    interrupts_begin(req, of(req)->fuse);
 }
 
 static void do_init(void *context, struct fuse_conn_info *conn)
@@ -81,7 +87,9 @@ void operations_reply_attr(fuse_req_t req, uint64_t node)
 static void do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
     uint64_t node;
+    operations_waits(req);
     int rc = vfs_lookup(operations_vfs(req), parent, name, &node);
+    interrupts_end();
     if (rc != 0)
         fuse_reply_err(req, -rc);
     else
@@ -111,7 +119,9 @@ static void do_statfs(fuse_req_t req, fuse_ino_t node)
 {
     struct statvfs st;
     (void)node;
+    operations_waits(req);
     int rc = vfs_statfs(operations_vfs(req), &st);
+    interrupts_end();
     if (rc != 0)
         fuse_reply_err(req, -rc);
     else
@@ -134,7 +144,9 @@ static void do_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, size_
 {
     size_t size = 0;
     _cleanup_free_ char *value = NULL;
+    operations_waits(req);
     int rc = vfs_getxattr(operations_vfs(req), node, name, &value, &size);
+    interrupts_end();
     operations_reply_value(req, rc, value, size, room);
 }
 
@@ -190,7 +202,12 @@ static void reply_page(fuse_req_t req, size_t room, off_t offset, struct fuse_fi
 {
     struct page p = page_new(req, room, plus);
     struct vfs_directory *d = vfs_directory_of(operations_vfs(req), fi->fh);
-    page_reply(&p, d != NULL ? vfs_readdir(d, (uint64_t)offset, page_take, &p) : -EIO);
+    operations_waits(req);
+    int rc = d != NULL ? vfs_readdir(d, (uint64_t)offset, page_take, &p) : -EIO;
+    interrupts_end();
+    if (rc != 0 && p.size > 0) /* the program hears it next, and does not wait for it again */
+        vfs_readdir_failed(d, rc);
+    page_reply(&p, rc);
 }
 
 static void do_readdir(fuse_req_t req, fuse_ino_t node, size_t room, off_t offset,
@@ -216,7 +233,9 @@ static void do_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
         change_open(req, node, fi);
         return;
     }
+    operations_waits(req);
     int rc = vfs_openfile(operations_vfs(req), node, &f);
+    interrupts_end();
     if (rc != 0) {
         fuse_reply_err(req, -rc);
         return;
@@ -239,7 +258,7 @@ static void do_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *f
 
 bool operations_interrupted(void *req)
 {
-    return fuse_req_interrupted(req) != 0;
+    return fuse_req_interrupted(req) != 0 || fuse_session_exited(of(req)->fuse) != 0;
 }
 
 static void do_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,

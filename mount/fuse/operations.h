@@ -41,6 +41,8 @@ struct vfs *operations_vfs(fuse_req_t req);     /* NULL: not of a bucket */
 struct volfs *operations_volfs(fuse_req_t req); /* NULL: not of a volume */
 uint64_t operations_device(fuse_req_t req);
 bool operations_interrupted(void *req);
+/* Until interrupts_end(): the cluster is waited for no longer than the caller lives. */
+void operations_waits(fuse_req_t req);
 /* The node's attributes, as long as the kernel may keep them. */
 struct fuse_entry_param operations_entry(fuse_req_t req, uint64_t node);
 void operations_reply_entry(fuse_req_t req,

@@ -14,6 +14,7 @@ struct vfs_directory {
     uint64_t at;             /* number of the entry below, or of the next one */
     bool has_entry;
     struct entry entry;
+    int failed; /* what the next page fails with */
 };
 
 static uint64_t const first_offset = 2; /* behind "." and ".." */
@@ -140,6 +141,10 @@ static bool fill_entry(struct vfs_directory *d,
 int vfs_readdir(struct vfs_directory *d, uint64_t offset,
                 bool (*fill)(void *context, const struct vfs_entry *e), void *context)
 {
+    const int failed = d->failed;
+    d->failed = 0;
+    if (failed != 0 && offset > 0)
+        return failed;
     for (; offset < first_offset; offset++) {
         if (!fill_dot(d, offset, fill, context))
             return 0;
@@ -151,6 +156,11 @@ int vfs_readdir(struct vfs_directory *d, uint64_t offset,
         if (!fill_entry(d, fill, context))
             return 0;
     }
+}
+
+void vfs_readdir_failed(struct vfs_directory *d, int rc)
+{
+    d->failed = rc;
 }
 
 uint64_t vfs_adopt(const struct vfs_entry *e)

@@ -92,6 +92,8 @@ int vfs_opendir(struct vfs *v, uint64_t node, struct vfs_directory **directory);
  * entry comes again.  offset 0, or a `next`. */
 int vfs_readdir(struct vfs_directory *d, uint64_t offset,
                 bool (*fill)(void *context, const struct vfs_entry *e), void *context);
+/* The next vfs_readdir() that does not begin anew fails with rc: entries before it were given. */
+void vfs_readdir_failed(struct vfs_directory *d, int rc);
 /* The entry's node, as a lookup would give it, from within fill; 0: there is no room for it. */
 uint64_t vfs_adopt(const struct vfs_entry *e);
 void vfs_closedir(struct vfs_directory *d);

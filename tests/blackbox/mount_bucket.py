@@ -241,11 +241,11 @@ def test_a_target_dies_under_a_read(c):
 
 
 def test_a_killed_reader_ends(c):
-    """Even while the data does not come."""
+    """Even while the data does not come, and nothing else ends the wait."""
     c.create("stopped")
     c.put("stopped", "o", LARGE).expect(200)
     owner = c.owner("stopped", "o")
-    with mounted(c, "dfc://stopped", "--max-readahead=0") as path:
+    with mounted(c, "dfc://stopped", "--max-readahead=0", "--idle-timeout=1h") as path:
         script = "import os,sys\nf=os.open(sys.argv[1],0)\nprint(flush=True)\ninput()\nos.pread(f,9,0)"
         with subprocess.Popen([sys.executable, "-c", script, path + "/o"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE) as reader:
