@@ -6,10 +6,14 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "common/clock.h"
+#include "common/error.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "mount/bucket/errors.h"
 #include "mount/bucket/names.h"
+
+#define UNGUARDED_MS 60000 /* how long a cluster is taken to have no access control */
 
 int tree_open(struct tree *t, struct dfc_client *client, const char *bucket, const char *prefix,
               struct dfc_error *err)
@@ -70,6 +74,23 @@ int tree_head(struct tree *t, const char *key, struct dfc_object_info **info)
     struct dfc_error err;
     return dfc_head(t->client, t->bucket, key, info, &err) == DFC_OK ? 0
                                                                      : errors_told(t->bucket, &err);
+}
+
+/* A program that is told at its close often does not look.  The cluster is asked for each file, as
+ * rights change. */
+int tree_may_write(struct tree *t, const char *key)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *url = NULL;
+    const uint64_t now_ms = clock_ms(), unguarded_ms = atomic_load(&t->unguarded_ms);
+    if (unguarded_ms != 0 && now_ms - unguarded_ms < UNGUARDED_MS)
+        return 0;
+    if (dfc_object_url(t->client, t->bucket, key, "PUT", 1, &url, &err) == DFC_OK)
+        return 0;
+    if (strcmp(err.code, error_name(E_UNSUPPORTED)) == 0)
+        atomic_store(&t->unguarded_ms, now_ms);
+    const bool is_refused = strcmp(err.code, error_name(E_ACCESS_DENIED)) == 0;
+    return is_refused || err.result == DFC_CANCELLED ? errors_told(key, &err) : 0;
 }
 
 const char *tree_version(const struct dfc_object_info *info)

@@ -4,6 +4,7 @@
  * listing belongs to one thread at a time. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,9 +16,10 @@
 struct tree {
     struct dfc_client *client;
     char *bucket;
-    char *prefix;           /* of the root: "" or ends with '/' */
-    uint64_t bucket_id;     /* inode numbers depend on it */
-    int64_t bucket_made_ms; /* with it the id is no other bucket's of any cluster */
+    char *prefix;                      /* of the root: "" or ends with '/' */
+    uint64_t bucket_id;                /* inode numbers depend on it */
+    int64_t bucket_made_ms;            /* with it the id is no other bucket's of any cluster */
+    atomic_uint_fast64_t unguarded_ms; /* when the cluster had no access control; 0: unknown */
 };
 
 /* The bucket must exist.  bucket and prefix are copied. */
@@ -33,6 +35,8 @@ int tree_lookup(struct tree *t, const char *prefix, const char *name, struct ent
 enum tree_begins { TREE_BEGINS_NO, TREE_BEGINS_YES, TREE_BEGINS_UNKNOWN };
 int tree_begins(struct tree *t, const char *prefix, enum tree_begins *found);
 int tree_head(struct tree *t, const char *key, struct dfc_object_info **info);
+/* May the user write the object?  EACCES: no.  0: yes, or it is not known, and the write tells. */
+int tree_may_write(struct tree *t, const char *key);
 /* What identifies the version: the version, without one the entity tag. */
 const char *tree_version(const struct dfc_object_info *info);
 struct entity *tree_entity(const char *key, const struct dfc_object_info *info);

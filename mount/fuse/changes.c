@@ -116,7 +116,9 @@ void change_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t m
     struct vfs_file *f;
     const struct vfs_create c = {parent, name, fi->flags, process_of(req)};
     (void)mode;
+    operations_waits(req);
     int rc = vfs_create(operations_vfs(req), &c, &node, &f);
+    interrupts_end();
     if (rc != 0) {
         fuse_reply_err(req, -rc);
         return;

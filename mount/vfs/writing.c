@@ -78,6 +78,8 @@ int vfs_create(struct vfs *v, const struct vfs_create *c, uint64_t *id, struct v
     struct node *node = NULL;
     _cleanup_free_ char *key = NULL;
     int rc = (c->flags & O_APPEND) != 0 ? -EOPNOTSUPP : vfs_new_key(v, c->parent, c->name, &key);
+    if (rc == 0)
+        rc = tree_may_write(&v->tree, key);
     if (rc != 0)
         return rc;
     struct vfs_file *f = written_new(v, c->process);
@@ -98,7 +100,10 @@ int vfs_create(struct vfs *v, const struct vfs_create *c, uint64_t *id, struct v
 static int draft_want(struct vfs *v, const struct node *node, int flags)
 {
     struct dfc_object_info *info;
-    int rc = tree_head(&v->tree, node->key, &info);
+    int rc = tree_may_write(&v->tree, node->key);
+    if (rc != 0)
+        return rc;
+    rc = tree_head(&v->tree, node->key, &info);
     if (rc != 0)
         return rc == -ENOENT ? -ESTALE : rc;
     const struct node_is is = draft_of(v, node->key);

@@ -4,6 +4,7 @@ by a token, and programs meet a refusal as EACCES."""
 
 import errno
 import os
+import subprocess
 
 from access_lib import GuardedCluster, make_user
 from lib import check, equal, main, wait_for
@@ -24,6 +25,14 @@ def keys(user):
 def refused(path):
     try:
         read(path)
+    except PermissionError:
+        return True
+    return False
+
+
+def write_refused(path):
+    try:
+        write(path, b"1")
     except PermissionError:
         return True
     return False
@@ -54,8 +63,10 @@ def test_writes_need_the_right(c):
     writer = make_user(c, "writer", [{"rights": ["read", "list", "write"], "bucket": "box", "prefix": "mine/"},
                                      {"rights": ["list"], "bucket": "box"}])
     with mounted(c, "dfc://box", "--writable", env=keys(reader)) as path:
-        fails(errno.EACCES, write, path + "/d/new", b"1")
-        fails(errno.EACCES, write, path + "/d/o", b"1")
+        for name, flags in (("new", os.O_CREAT), ("o", os.O_TRUNC), ("new", os.O_CREAT | os.O_EXCL)):
+            fails(errno.EACCES, os.open, f"{path}/d/{name}", os.O_WRONLY | flags)
+        said = subprocess.run(["sh", "-c", f"echo x > {path}/d/new"], capture_output=True, text=True, check=False)
+        check(said.returncode != 0 and "Permission denied" in said.stderr, f"the shell: {said}")
         fails(errno.EACCES, os.unlink, path + "/d/o")
         fails(errno.EACCES, os.mkdir, path + "/e")
         check(read(path + "/d/o") == DATA, "other bytes")
@@ -72,6 +83,19 @@ def test_rights_end_while_it_is_mounted(c):
         check(read(path + "/d/o") == DATA, "other bytes")
         c.call("POST", "/v1/users/former/grants", {"action": "revoke", "value": GRANT}).expect(200)
         wait_for(lambda: refused(path + "/d/o"), "the refusal")
+
+
+def test_a_right_to_write_comes_and_goes(c):
+    user = make_user(c, "changing", [GRANT])
+    grant = {"rights": ["write"], "bucket": "box", "prefix": "c/"}
+    with mounted(c, "dfc://box", "--writable", env=keys(user)) as path:
+        c.put("box", "c/old", b"old").expect(200)
+        fails(errno.EACCES, os.open, path + "/c/f", os.O_WRONLY | os.O_CREAT)
+        c.call("POST", "/v1/users/changing/grants", {"action": "grant", "value": grant}).expect(200)
+        wait_for(lambda: not write_refused(path + "/c/f"), "the right")
+        equal(read(path + "/c/f"), b"1", "what was written")
+        c.call("POST", "/v1/users/changing/grants", {"action": "revoke", "value": grant}).expect(200)
+        wait_for(lambda: write_refused(path + "/c/old"), "the refusal")
 
 
 def test_sanitizers_found_nothing(c):
