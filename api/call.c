@@ -349,7 +349,8 @@ static bool call_again(struct dfc_client *c, const struct attempt *a, struct ret
     uint64_t wait_ms;
     if (call->body != NULL && !body_repeatable(call->body))
         return false;
-    if (!retry_next(client_retry(c), state, &q, &wait_ms) || wait_ms >= client_left_ms(c))
+    const struct retry_policy policy = client_retry(c);
+    if (!retry_next(&policy, state, &q, &wait_ms) || wait_ms >= client_left_ms(c))
         return false;
     call->doubtful |= a->outcome == RETRY_BROKEN;
     if (a->outcome == RETRY_UNSENT && q.other_endpoint)

@@ -30,7 +30,8 @@ struct endpoints {
 struct dfc_client {
     uint32_t connect_timeout_ms;
     uint32_t idle_timeout_ms;
-    struct retry_policy retry;
+    struct retry_policy retry; /* but for its attempts */
+    atomic_uint attempts;
     struct signer *signer;
     struct identity *identity; /* or NULL */
     struct token_cache tokens; /* of its key */
@@ -180,11 +181,11 @@ static struct dfc_client *client_new(const struct dfc_client_options *o)
     c->connect_timeout_ms = or_default(o->connect_timeout_ms, 5000);
     c->idle_timeout_ms = or_default(o->idle_timeout_ms, 60000);
     c->retry = (struct retry_policy){
-        .attempts = or_default(o->attempts, 6),
         .budget_ms = or_default(o->retry_budget_ms, 60000),
         .base_ms = RETRY_BASE_MS,
         .cap_ms = RETRY_CAP_MS,
     };
+    c->attempts = or_default(o->attempts, 6);
     c->idle_max = or_default(o->idle_connections, 32);
     c->user_agent = xstrdup(o->user_agent != NULL ? o->user_agent : "libdfc/" DFC_VERSION);
     c->signer = signer_new(o->cluster_key_file != NULL ? o->cluster_key_file
@@ -378,9 +379,16 @@ uint32_t client_idle_timeout_ms(const struct dfc_client *c)
     return c->idle_timeout_ms;
 }
 
-const struct retry_policy *client_retry(const struct dfc_client *c)
+struct retry_policy client_retry(const struct dfc_client *c)
 {
-    return &c->retry;
+    struct retry_policy policy = c->retry;
+    policy.attempts = atomic_load_explicit(&c->attempts, memory_order_relaxed);
+    return policy;
+}
+
+void client_attempts(struct dfc_client *c, uint32_t attempts)
+{
+    atomic_store_explicit(&c->attempts, attempts, memory_order_relaxed);
 }
 
 void client_limit(struct dfc_client *c, uint64_t until_ms)

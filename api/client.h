@@ -39,7 +39,9 @@ bool client_is_tls(const struct dfc_client *c);         /* every endpoint is htt
 bool client_is_default(const struct dfc_client *c);     /* nobody named a listener of the cluster */
 bool client_is_insecure(const struct dfc_client *c);
 uint32_t client_idle_timeout_ms(const struct dfc_client *c);
-const struct retry_policy *client_retry(const struct dfc_client *c);
+struct retry_policy client_retry(const struct dfc_client *c);
+/* From now on so many tries of a call, also of one that runs. */
+void client_attempts(struct dfc_client *c, uint32_t attempts);
 /* From now on no call waits later than this (clock_ms()): silence and pauses end then.  0: no
  * limit.  A reply whose bytes arrive is not cut. */
 void client_limit(struct dfc_client *c, uint64_t until_ms);

@@ -4,13 +4,18 @@
 #include "mount/program/options.h"
 #include "mount/program/program.h"
 
+uint32_t client_tries(const struct options *o)
+{
+    return (uint32_t)o->retries + 1;
+}
+
 int client_open(const struct options *o, const char *ca_file, unsigned calls,
                 struct dfc_client **client)
 {
     struct dfc_error err;
     const struct dfc_client_options options = {
         .endpoints = o->endpoint,
-        .attempts = (uint32_t)o->retries + 1,
+        .attempts = client_tries(o),
         .idle_timeout_ms = (uint32_t)o->idle_timeout_ms,
         .idle_connections = (uint32_t)o->parallel + calls,
         .user_agent = "dfc-mount/" DFC_VERSION,

@@ -222,6 +222,16 @@ static int words_check(struct options *o, struct error *err)
                      verbs_shown(shown, sizeof shown));
 }
 
+bool options_given(const struct options *o, const char *name)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].name, name) == 0)
+            return (o->given >> i & 1) != 0;
+    }
+    assert(!"a row has this name");
+    return false;
+}
+
 bool options_of_volume(const struct options *o)
 {
     return o->url != NULL && strcmp(o->verb, "mount") == 0 && strstr(o->url, "://") != NULL &&

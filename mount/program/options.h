@@ -61,6 +61,9 @@ struct options {
 int options_parse(struct options *o, int argc, char *const *argv, uint64_t uid, uint64_t gid,
                   struct error *err);
 
+/* Was the flag, without its dashes, given? */
+bool options_given(const struct options *o, const char *name);
+
 /* A mount whose URL is one of metadata. */
 bool options_of_volume(const struct options *o);
 

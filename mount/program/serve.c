@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/dfc.h"
+#include "api/client.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "mount/fuse/session.h"
@@ -18,6 +18,8 @@
 #include "mount/program/options.h"
 #include "mount/program/program.h"
 #include "mount/vfs/vfs.h"
+
+#define START_TRIES 5 /* as dfcctl, until the mount is there */
 
 /* Standard input, output and errors are the caller's: a pipe there ends when the caller returns.
  * So is the directory.  Errors go to the log from then on. */
@@ -41,6 +43,7 @@ void serve_started(void *context)
 void serve_ready(void *context)
 {
     struct mounted *m = context;
+    client_attempts(m->client, client_tries(m->options));
     if (m->ready >= 0) {
         const char code = PROGRAM_OK;
         if (leave_caller(m) != PROGRAM_OK || write(m->ready, &code, 1) != 1)
@@ -117,12 +120,21 @@ static int serve_client(struct mounted *m, struct dfc_client *client)
     return code;
 }
 
+/* Somebody waits for the mount, or it is the first process in the foreground. */
+static bool begins(const struct mounted *m)
+{
+    return m->ready >= 0 || (m->session != NULL && !session_has_served(m->session));
+}
+
 int serve(struct mounted *m)
 {
     struct dfc_client *client;
     int code = client_open(m->options, m->ca_file, SERVE_THREADS, &client);
     if (code != PROGRAM_OK)
         return code;
+    m->client = client;
+    if (begins(m) && !options_given(m->options, "retries"))
+        client_attempts(client, START_TRIES);
     code = m->disk != NULL     ? serve_disk(m, client)
            : m->image          ? serve_image(m, client)
            : m->plogs          ? serve_plogs(m, client)

@@ -31,8 +31,9 @@ struct mounted {
     struct volume_memory *calls; /* of a volume, also of processes before */
     int64_t opened_s;            /* directories' time */
     pid_t supervisor;
-    int log;   /* the file of logs, or -1 */
-    int ready; /* a pipe to the caller, for the exit code; -1: there is none */
+    struct dfc_client *client; /* of the process that serves */
+    int log;                   /* the file of logs, or -1 */
+    int ready;                 /* a pipe to the caller, for the exit code; -1: there is none */
 };
 
 /* Until it is unmounted: an exit code, see program.h. */

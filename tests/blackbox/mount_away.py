@@ -2,16 +2,19 @@
 """A mount whose cluster is away: a program waits once, and ends at once if it is killed; so do the
 mount, and a mount that begins."""
 
+import contextlib
 import errno
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 
 from frozen import frozen
 from lib import check, equal, main, wait_for
 from mount_bucket import fails, read
-from mount_lib import (has_ended, mount, mounted, mounts, needs_fuse, said_by_sanitizers, server,
+from mount_lib import (directory_of, has_ended, mount, mounted, mounts, needs_fuse, said_by_sanitizers, server,
                        supervisor, waits_for_fuse)
 
 # Calls of programs, and the numbers of the system calls in which they wait.
@@ -81,6 +84,43 @@ def test_a_list_fails_once(c):
         c.start("t1")
         c.wait_node("t1", "active")
         wait_for(lambda: sorted(os.listdir(path)) == ["o", "p"], "the list")
+
+
+@contextlib.contextmanager
+def refuser():
+    """An endpoint that ends each connection: its URL, and a list with an entry for each of them."""
+    met = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def accept():
+        with contextlib.suppress(OSError):  # its end
+            while True:
+                met.append(listener.accept()[1])  # closed by the collector of garbage, at once
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", met
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listener.close()
+
+
+def test_a_mount_begins_with_the_patience_of_dfcctl(c):
+    def tries(*words):
+        with refuser() as (url, met):
+            done = c.dfcctl(*words, "--endpoint", url)
+            equal(done.returncode, 5, done.stderr)
+            return len(met)
+
+    path = directory_of(c, "begin")
+    wanted = tries("ls", "dfc://killed")
+    for words in (("fs", "mount", "dfc://killed"), ("fs", "mount", "dfc://killed", "--foreground"),
+                  ("vdisc", "mount", "dfc://killed/i.vdsc")):
+        equal(tries(*words, path), wanted, f"tries of {words}")
+    equal(tries("fs", "mount", "dfc://killed", path, "--retries=1"), 2, "tries, given")
+    equal(mounts(path), [], "what is mounted")
 
 
 def test_sanitizers_found_nothing(c):
