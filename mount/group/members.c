@@ -20,6 +20,7 @@ struct group_members {
     struct group_map *map;
     bool drains, hurry, stop;
     bool failing; /* the thread's: the last call failed */
+    bool empty;   /* the thread's: the log has that there are no members */
 };
 
 /* ---- one call ---- */
@@ -94,6 +95,17 @@ static void tell(struct group_members *m, int rc, const struct error *err)
     m->failing = rc != 0;
 }
 
+/* For a mount, which goes on without.  True: there are none. */
+static bool tell_empty(struct group_members *m)
+{
+    struct group_map *map = group_members_map(m);
+    const bool is_empty = m->options.self == NULL && map != NULL && map->count == 0;
+    group_map_unref(map);
+    if (is_empty && !m->empty)
+        log_warn("the cache group has no members", lstr("group", m->options.group));
+    return is_empty;
+}
+
 static void *follow(void *context)
 {
     struct group_members *m = context;
@@ -101,6 +113,7 @@ static void *follow(void *context)
         struct error err = ERROR_INIT;
         int rc = refresh(m, &err);
         tell(m, rc, &err);
+        m->empty = tell_empty(m);
     }
     return NULL;
 }
@@ -119,6 +132,7 @@ int group_members_open(const struct group_members_options *options, struct group
     if (rc != 0 && options->self != NULL)
         return rc;
     tell(m, rc, err);
+    tell_empty(m); /* to the caller of a mount, who has no log yet; the thread tells the log */
     if (pthread_create(&m->thread, NULL, follow, m) != 0)
         return error_set(err, E_NOMEM, "a thread that follows the cache group cannot be started");
     m->started = true;

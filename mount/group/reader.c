@@ -160,6 +160,15 @@ int group_reader_fetch(void *reader, const struct entity *e, uint64_t offset, ui
 
 /* ---- warming ---- */
 
+static bool has_members(struct group_reader *r)
+{
+    static const struct piece_id any;
+    struct group_map *map = group_members_map(r->members);
+    const bool has = group_map_owner(map, &any) != NULL;
+    group_map_unref(map);
+    return has;
+}
+
 static bool owner_does(struct group_reader *r, struct group_request *q, enum group_how how)
 {
     _cleanup_(buf_done)
@@ -174,6 +183,8 @@ int group_reader_warm(struct group_reader *r, const struct entity *e, struct gro
     w->had_bytes = w->has_bytes = 0;
     if (!is_of_group(e))
         return -EOPNOTSUPP;
+    if (w->fetch && !has_members(r))
+        return -ENODEV;
     _cleanup_free_ char *checksum = checksum_of(e);
     const uint64_t rest = e->size > w->offset ? e->size - w->offset : 0;
     const uint64_t end = w->offset + (w->length < rest ? w->length : rest);

@@ -41,6 +41,6 @@ struct group_warm {
     /* Filled: bytes of the range that the disks of their owners had before, and have now. */
     uint64_t had_bytes, has_bytes;
 };
-/* 0; EIO: an owner has not got all of it, or does not answer; EOPNOTSUPP: the entity has neither
- * sums nor a strong tag. */
+/* 0; EIO: an owner has not got all of it, or does not answer; ENODEV: no member is present, and
+ * what is missing is wanted; EOPNOTSUPP: the entity has neither sums nor a strong tag. */
 int group_reader_warm(struct group_reader *r, const struct entity *e, struct group_warm *w);

@@ -55,11 +55,14 @@ static void failed(struct warmup *w, const char *path, int errnum)
         {ENOTTY, "this is not in a mounted bucket or volume", PROGRAM_USAGE},
         {EOPNOTSUPP, "the mount has no cache: mount it with --cache-dir or --cache-group",
          PROGRAM_USAGE},
+        {ENODEV, "the mount's cache group has no members: start them, or see 'dfcctl fs cache ls'",
+         PROGRAM_FAILED},
         {ENOSPC, "the disk cache has not taken it: see --cache-size and --cache-free", 0},
         {ESTALE, "the object was replaced or deleted meanwhile", 0},
     };
     const char *text = strerror(errnum);
     pthread_mutex_lock(&w->lock);
+    const bool is_late = w->fatal != 0; /* another worker has said why */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].errnum != errnum)
             continue;
@@ -69,6 +72,8 @@ static void failed(struct warmup *w, const char *path, int errnum)
     }
     w->failures++;
     pthread_mutex_unlock(&w->lock);
+    if (is_late)
+        return;
     program_fail(PROGRAM_PARTLY, "'%s': %s", path, text);
 }
 

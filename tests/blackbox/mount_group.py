@@ -18,7 +18,7 @@ from group_lib import GROUP, Cached, await_members, await_reports, kept, key_of,
 from lib import BUILD, check, equal, in_parallel, main, wait_for
 from mount_bucket import read
 from mount_cache import given, put_all, stats
-from mount_lib import mounted, needs_fuse, said_by_sanitizers
+from mount_lib import directory_of, mounted, needs_fuse, said_by_sanitizers, to_be_cleaned, umount
 
 KIB, MIB = 1 << 10, 1 << 20
 PIECE = 4 * MIB
@@ -352,6 +352,25 @@ def test_a_mount_without_its_cluster_s_group(c):
     check(done.returncode == 2 and "--cache-group is empty" in done.stderr, done)
     done = c.dfcctl("fs", "mount", "dfc://none", c.dir, "--group-key-file=/k")
     check(done.returncode == 2 and "--cache-group" in done.stderr, done)
+
+
+def test_a_group_without_members_is_told_once(c):
+    c.create("alone")
+    for i in range(40):
+        c.put("alone", f"o{i:02}", b"data").expect(200)
+    log, path = os.path.join(c.dir, "alone.log"), directory_of(c, "alone")
+    to_be_cleaned(path)
+    done = c.dfcctl("fs", "mount", "dfc://alone", path, "--cache-group=nobody", "--group-refresh=100ms",
+                    f"--log-file={log}")
+    equal((done.returncode, done.stderr.count("no members")), (0, 1), f"fs mount: {done.stderr}")
+    check("nobody" in done.stderr, done.stderr)
+    wait_for(lambda: b"no members" in read(log), "the log")
+    done = c.dfcctl("fs", "warmup", path)
+    equal((done.returncode, len(done.stderr.splitlines())), (1, 1), f"fs warmup: {done.stderr}")
+    check("cache group has no members" in done.stderr, done.stderr)
+    equal(read(path + "/o07"), b"data", "a file")
+    equal(read(log).count(b"no members"), 1, "the log")
+    umount(c, path)
 
 
 def test_no_sanitizer_found_anything(c):
