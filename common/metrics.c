@@ -302,12 +302,24 @@ static void put_metric(struct buf *out, const struct metric_row *row, const stru
     }
 }
 
-void metrics_text(struct buf *out)
+static void put_metrics(struct buf *out, bool unused)
 {
     pthread_mutex_lock(&metrics_lock);
-    for (int id = 0; id < M_COUNT_; id++)
-        put_metric(out, &metric_rows[id], metrics_heads[id]);
+    for (int id = 0; id < M_COUNT_; id++) {
+        if (unused || metrics_heads[id] != NULL)
+            put_metric(out, &metric_rows[id], metrics_heads[id]);
+    }
     pthread_mutex_unlock(&metrics_lock);
+}
+
+void metrics_text(struct buf *out)
+{
+    put_metrics(out, true);
+}
+
+void metrics_text_used(struct buf *out)
+{
+    put_metrics(out, false);
 }
 
 void metrics_markdown(struct buf *out)

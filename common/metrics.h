@@ -67,5 +67,6 @@ uint64_t metric_quantile(const metric_t *m, const struct metric_reading *from,
                          const struct metric_reading *to, double part);
 /* The sum over all label sets that have this text in them; "" for all. */
 uint64_t metric_sum(enum metric_id id, const char *labels_part);
-void metrics_text(struct buf *out);     /* the whole exposition */
-void metrics_markdown(struct buf *out); /* table for docs/ */
+void metrics_text(struct buf *out);      /* the whole exposition */
+void metrics_text_used(struct buf *out); /* of metrics that this process has used */
+void metrics_markdown(struct buf *out);  /* table for docs/ */

@@ -242,6 +242,18 @@ static void *count_often(void *unused)
     return unused;
 }
 
+static void what_is_not_used_may_be_left_out(void **state)
+{
+    (void)state;
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    metric_add(metric_get(M_mount_read_bytes_total, "tier=\"used\""), 7);
+    metrics_text_used(&text);
+    assert_non_null(strstr(buf_str(&text), "# TYPE dfc_mount_read_bytes_total counter\n"));
+    assert_non_null(strstr(buf_str(&text), "dfc_mount_read_bytes_total{tier=\"used\"} 7\n"));
+    assert_null(strstr(buf_str(&text), "dfc_sort_bytes_total")); /* no test has used it */
+}
+
 static void threads_lose_no_count(void **state)
 {
     (void)state;
@@ -280,6 +292,7 @@ int main(void)
         cmocka_unit_test(quantiles_lie_in_the_right_bucket),
         cmocka_unit_test(every_metric_is_described_once),
         cmocka_unit_test(the_table_has_every_metric),
+        cmocka_unit_test(what_is_not_used_may_be_left_out),
         cmocka_unit_test(threads_lose_no_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -182,7 +182,7 @@ static char *stats(const struct image *im)
 {
     struct buf text = BUF_INIT;
     metric_set(metric_get(M_mount_buffer_used_bytes, NULL), (int64_t)objects_used(&im->objects));
-    metrics_text(&text);
+    metrics_text_used(&text);
     return buf_steal(&text);
 }
 

@@ -125,7 +125,7 @@ static char *stats(const struct plogs *p)
 {
     struct buf text = BUF_INIT;
     metric_set(metric_get(M_mount_buffer_used_bytes, NULL), (int64_t)segments_used(p->segments));
-    metrics_text(&text);
+    metrics_text_used(&text);
     return buf_steal(&text);
 }
 

@@ -95,6 +95,6 @@ char *vfs_stats(struct vfs *v)
 {
     struct buf text = BUF_INIT;
     metric_set(metric_get(M_mount_buffer_used_bytes, NULL), (int64_t)buffer_used(v->buffer));
-    metrics_text(&text);
+    metrics_text_used(&text);
     return buf_steal(&text);
 }

@@ -230,6 +230,6 @@ char *volfs_stats(struct volfs *v)
 {
     struct buf text = BUF_INIT;
     metric_set(metric_get(M_mount_buffer_used_bytes, NULL), (int64_t)buffer_used(v->buffer));
-    metrics_text(&text);
+    metrics_text_used(&text);
     return buf_steal(&text);
 }

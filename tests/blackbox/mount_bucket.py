@@ -158,6 +158,15 @@ def test_info(c):
     equal(c.dfcctl("fs", "info", c.dir).returncode, 3, "no mount")
 
 
+def test_stats_have_the_mount_s_own_metrics(c):
+    with mounted(c, "dfc://attr") as path:
+        said = c.dfcctl("fs", "stats", path).stdout.splitlines()
+    described = [line.split()[2] for line in said if line.startswith("# TYPE")]
+    check("dfc_mount_buffer_used_bytes" in described, said)
+    for name in described:
+        check(any(line.startswith(name) for line in said), f"{name} has no figure")
+
+
 def test_mount_calls_a_helper(c):
     """As mount(8) does for a line of /etc/fstab."""
     c.create("fstab")
