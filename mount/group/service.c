@@ -261,13 +261,23 @@ static int open_group(struct group_service *s, struct error *err)
     return 0;
 }
 
+/* As auth_check_address(), in the words of this program. */
+static int check_address(const struct group_service_options *o, struct error *err)
+{
+    if (o->key_file[0] != '\0' || auth_is_loopback(o->address))
+        return 0;
+    return error_set(err, E_INVALID,
+                     "--group-key-file is missing: without a key anybody who reaches %s could read "
+                     "what this member keeps: give the key of the group, or --listen 127.0.0.1",
+                     o->address);
+}
+
 static int service_start(struct group_service *s, struct error *err)
 {
     const struct group_service_options *o = &s->options;
     const struct auth_config auth = {.key_file = o->key_file, .node = o->id, .boot = s->boot};
     int rc;
-    if ((rc = auth_check_address(o->key_file, o->address, err)) != 0 ||
-        (rc = auth_new(&auth, &s->auth, err)) != 0)
+    if ((rc = check_address(o, err)) != 0 || (rc = auth_new(&auth, &s->auth, err)) != 0)
         return rc;
     const struct group_peers_options peers = {
         .auth = s->auth, .connect_ms = o->connect_ms, .wait_ms = o->wait_ms};

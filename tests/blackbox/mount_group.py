@@ -354,6 +354,14 @@ def test_a_mount_without_its_cluster_s_group(c):
     check(done.returncode == 2 and "--cache-group" in done.stderr, done)
 
 
+def test_a_member_for_all_needs_a_key(c):
+    done = subprocess.run([os.path.join(BUILD, "dfc-cached"), "--group=g", f"--cache-dir={c.dir}", "--listen=0.0.0.0"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    equal(done.returncode, 1, done.stderr)
+    check("--group-key-file" in done.stderr and "--listen" in done.stderr, done.stderr)
+    check("--cluster-key-file" not in done.stderr, done.stderr)
+
+
 def test_a_group_without_members_is_told_once(c):
     c.create("alone")
     for i in range(40):
