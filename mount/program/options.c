@@ -243,6 +243,30 @@ bool options_by_tcmu(const struct options *o)
     return o->mode != NULL && strcmp(o->mode, "tcmu") == 0;
 }
 
+/* A flag that does nothing without another one. */
+static int needs_check(const struct options *o, struct error *err)
+{
+    const bool in_bucket = strcmp(o->verb, "mount") == 0 && !options_of_volume(o);
+    const bool caches = o->cache_directories != NULL, writes = o->writable || !in_bucket;
+    const struct {
+        const char *flag, *other;
+        bool is_met;
+    } needs[] = {
+        {"cache-size", "cache-dir", caches},
+        {"cache-free", "cache-dir", caches},
+        {"cache-idle", "cache-dir", caches},
+        {"part-size", "writable", writes},
+        {"write-wait", "writable", writes},
+        {"write-buffer", "writable", writes},
+        {"group-key-file", "cache-group", o->cache_group != NULL},
+    };
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        if (!needs[i].is_met && options_given(o, needs[i].flag))
+            return error_set(err, E_INVALID, "--%s needs --%s", needs[i].flag, needs[i].other);
+    }
+    return 0;
+}
+
 static int flags_check(const struct options *o, struct error *err)
 {
     static_assert(sizeof rows / sizeof *rows <= 64, "one bit each");
@@ -256,11 +280,9 @@ static int flags_check(const struct options *o, struct error *err)
         return error_set(err, E_INVALID, "--mode tcmu is for images alone: omit it");
     if (o->cache_group != NULL && o->cache_group[0] == '\0')
         return error_set(err, E_INVALID, "--cache-group is empty: give the name of a group");
-    if (o->group_key_file != NULL && o->cache_group == NULL && strncmp(o->verb, "mount", 5) == 0)
-        return error_set(err, E_INVALID, "--group-key-file needs --cache-group");
     if (o->writable && o->read_only)
         return error_set(err, E_INVALID, "--writable and --read-only exclude each other");
-    return 0;
+    return !o->help && strncmp(o->verb, "mount", 5) == 0 ? needs_check(o, err) : 0;
 }
 
 static bool is_of_plogs(const struct options *o)

@@ -100,7 +100,8 @@ static void a_volume_refuses_what_it_does_not_do(void **state)
     assert_int_equal(
         parse(&o, &err, WORDS("mount", "sqlite3:///v.db", "/mnt", "--writable", "--uploads=2")), 0);
     assert_int_equal(parse(&o, &err, WORDS("mount", "redis://h/0", "/mnt", "--cache-dir=/c")), 0);
-    assert_int_equal(parse(&o, &err, WORDS("mount", "dfc://a", "/mnt", "--part-size=8MiB")), 0);
+    assert_int_equal(
+        parse(&o, &err, WORDS("mount", "dfc://a", "/mnt", "--writable", "--part-size=8MiB")), 0);
     assert_int_not_equal(parse(&o, &err, WORDS("mount", "redis://h/0", "/mnt", "--part-size=8MiB")),
                          0);
     assert_string_equal(err.message, "--part-size is not for volumes: omit it");
@@ -136,6 +137,27 @@ static void an_image_has_modes(void **state)
     assert_non_null(strstr(err.message, "for images alone"));
 }
 
+static void a_flag_that_does_nothing_is_refused(void **state)
+{
+    (void)state;
+    struct options o;
+    struct error err = ERROR_INIT;
+    const char *const writing[] = {"--part-size=8MiB", "--write-buffer=1GiB", "--write-wait=1s"};
+    const char *const caching[] = {"--cache-size=1GiB", "--cache-free=5", "--cache-idle=1h"};
+    for (size_t i = 0; i < 3; i++) {
+        expect_error(WORDS("mount", "dfc://a", "/m", writing[i]), " needs --writable");
+        assert_int_equal(parse(&o, &err, WORDS("mount-plogs", "dfc://a", "/m", writing[i])), 0);
+        expect_error(WORDS("mount", "dfc://a", "/m", caching[i]), " needs --cache-dir");
+        expect_error(WORDS("mount", "redis://h/0", "/m", caching[i]), " needs --cache-dir");
+        expect_error(WORDS("mount-image", "dfc://a/b", "/m", caching[i]), " needs --cache-dir");
+        assert_int_equal(
+            parse(&o, &err, WORDS("mount", "dfc://a", "/m", "--cache-dir=/c", caching[i])), 0);
+    }
+    assert_int_equal(parse(&o, &err, WORDS("mount", "redis://h/0", "/m", "--write-buffer=1GiB")),
+                     0);
+    expect_error(WORDS("mount", "dfc://a", "/m", "--group-key-file=/k"), "needs --cache-group");
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
@@ -153,7 +175,7 @@ static void mistakes_are_named(void **state)
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--foreground=1"), "takes no value");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--buffer-size=1MiB"), "out of range");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--part-size=1MiB"), "out of range");
-    expect_error(WORDS("mount", "dfc://a", "/mnt", "--write-buffer=8MiB"), "raise the buffer");
+    expect_error(WORDS("mount", "dfc://a", "/m", "--writable", "--write-buffer=8MiB"), "raise");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--buffer-size=x"), "--buffer-size");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--file-mode=0888"), "not a mode");
     expect_error(WORDS("mount", "dfc://a", "/mnt", "--file-mode=4755"), "out of range");
@@ -169,6 +191,7 @@ int main(void)
         cmocka_unit_test(a_writable_mount_has_other_modes),
         cmocka_unit_test(a_volume_refuses_what_it_does_not_do),
         cmocka_unit_test(an_image_has_modes),
+        cmocka_unit_test(a_flag_that_does_nothing_is_refused),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
