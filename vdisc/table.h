@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "common/checksum.h"
 #include "common/cleanup.h"
 #include "common/error.h"
 
@@ -46,6 +47,8 @@ const struct vdisc_member *vdisc_table_member(const struct vdisc_table *t, uint3
 /* The size of the object, and of the image, in bytes. */
 uint64_t vdisc_extent_size(const struct vdisc_extent *e);
 uint64_t vdisc_table_size(const struct vdisc_table *t);
+/* What the object's bytes are compared with; false: it is not known, or of a type that is not. */
+bool vdisc_extent_checksum(const struct vdisc_extent *e, struct checksum_value *out);
 /* The first block of each extent, and the end; the caller's. */
 uint64_t *vdisc_table_starts(const struct vdisc_table *t);
 /* The extent that has this block, or UINT32_MAX. */

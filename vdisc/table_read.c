@@ -245,6 +245,18 @@ uint64_t vdisc_extent_size(const struct vdisc_extent *e)
     return (uint64_t)e->blocks * ISO_BLOCK - e->padding;
 }
 
+bool vdisc_extent_checksum(const struct vdisc_extent *e, struct checksum_value *out)
+{
+    const char *colon = strchr(e->checksum, ':');
+    char name[16] = "";
+    enum checksum_type type;
+    if (colon == NULL || (size_t)(colon - e->checksum) >= sizeof name)
+        return false;
+    memcpy(name, e->checksum, (size_t)(colon - e->checksum));
+    return checksum_from_name(name, &type, NULL) == 0 && type != CHECKSUM_NONE &&
+           checksum_parse(type, colon + 1, out, NULL) == 0;
+}
+
 uint64_t vdisc_table_size(const struct vdisc_table *t)
 {
     uint64_t size = 0;

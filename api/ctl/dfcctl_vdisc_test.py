@@ -209,6 +209,11 @@ class Images(Case):
         self.assertEqual(len(self.json("vdisc", "inspect", IMAGE)["content_id"]), 64)
         self.burn([f"a,dfc://img/raw/a.jpg,5000,{'0' * 64}"], "dfc://img/wrong.vdsc")
         self.json("vdisc", "verify", "dfc://img/wrong.vdsc", code=6)
+        for words in (("cat", "dfc://img/wrong.vdsc", "a"), ("export", "dfc://img/wrong.vdsc", "-o", "w.iso"),
+                      ("cp", "dfc://img/wrong.vdsc", "a", "w.iso")):
+            self.run_ctl("vdisc", *words, code=1)
+            self.assertIn("'img/raw/a.jpg' do not have the checksum that the image has", self.err)
+        self.assertFalse(os.path.exists(self.path("w.iso")))
 
     def test_equal_contents_are_stored_once(self):
         digest = hashlib.sha256(FILES["raw/a.jpg"]).hexdigest()

@@ -117,6 +117,16 @@ class ImageTest(MockedTest):
             image.read(LONG)
         self.assertEqual(image.read(LONG, verify=False), b"long")
 
+    def test_a_list_with_a_wrong_checksum(self):
+        self.bucket.put("raw", b"a" * 5000)
+        with open(os.path.join(self.top, "l.csv"), "w", encoding="utf-8") as f:
+            f.write(f"/raw,dfc://b/raw,5000,{'0' * 64}\n")
+        image = self.burn("a", "-i", "l.csv")
+        with self.assertRaisesRegex(dfc.Corrupt, "do not have the checksum") as caught:
+            image.read("raw")
+        self.assertEqual(caught.exception.code, "checksum_mismatch")
+        self.assertEqual(image.read("raw", verify=False), b"a" * 5000)
+
     def test_tables_of_another_encoder(self):
         image = self.burn("a", "--tree", "tree", "--store", "pack")
         raw = subprocess.run(["gzip", "-dc"], input=self.bucket.get("a.vdsc"), capture_output=True,

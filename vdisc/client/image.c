@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/failure.h"
+#include "common/checksum.h"
 #include "common/mem.h"
 #include "vdisc/client/hosts.h"
 #include "vdisc/reference.h"
@@ -87,53 +88,87 @@ int vdisc_object(const struct vdisc *v, uint32_t extent, char **bucket, char **k
     return DFC_OK;
 }
 
-/* A reader that stops early, and one that is told of too little. */
-struct counting {
+/* On its way to a sink: how much it is and, if that is asked for, which bytes. */
+struct passing {
     const struct dfc_sink *sink;
     uint64_t written;
+    struct checksum *sum; /* or NULL */
 };
 
-static int count_write(void *context, const void *data, size_t size)
+static int pass(void *context, const void *data, size_t size)
 {
-    struct counting *c = context;
-    c->written += size;
-    return c->sink->write(c->sink->context, data, size);
+    struct passing *p = context;
+    p->written += size;
+    if (p->sum != NULL)
+        checksum_update(p->sum, data, size);
+    return p->sink->write(p->sink->context, data, size);
 }
 
-static int fail_stale(const struct vdisc_extent *e, const char *bucket, const char *key,
+static bool has_passed(const struct passing *p, const struct checksum_value *wanted)
+{
+    struct checksum_value got;
+    checksum_final(p->sum, &got);
+    return checksum_equal(&got, wanted);
+}
+
+static int fail_get(const struct vdisc_extent *e, const char *bucket, const char *key,
+                    const struct dfc_error *told, struct dfc_error *err)
+{
+    if (told->result == DFC_PRECONDITION)
+        return failure_set(err, DFC_PRECONDITION, E_IMAGE_STALE,
+                           "object '%s/%s' has been replaced since the image was burned (its tag "
+                           "was %s): burn the image again",
+                           bucket, key, e->etag);
+    if (told->status == error_status(E_RANGE))
+        return failure_set(err, DFC_CORRUPT, E_IMAGE_STALE,
+                           "object '%s/%s' is shorter than the image says", bucket, key);
+    if (err != NULL)
+        *err = *told;
+    return told->result;
+}
+
+/* `what` of an object, if it has its tag. */
+static int get_object(struct vdisc *v, const struct vdisc_extent *e, const char *bucket,
+                      const char *key, const struct dfc_get_options *what, struct passing *to,
                       struct dfc_error *err)
 {
-    return failure_set(err, DFC_PRECONDITION, E_IMAGE_STALE,
-                       "object '%s/%s' has been replaced since the image was burned (its tag was "
-                       "%s): burn the image again",
-                       bucket, key, e->etag);
+    const struct dfc_sink sink = {.write = pass, .context = to};
+    struct dfc_get_options options = *what;
+    struct dfc_error told = {0};
+    options.if_match = e->etag[0] != '\0' ? e->etag : NULL;
+    int rc = dfc_get_sink(v->client, bucket, key, &sink, &options, NULL, &told);
+    return rc == DFC_OK ? DFC_OK : fail_get(e, bucket, key, &told, err);
 }
 
-/* `len` bytes of the object, from `offset` on. */
+/* `len` bytes of the object, from `offset` on.  The whole is compared with its checksum. */
 static int copy_object(struct vdisc *v, uint32_t extent, uint64_t offset, uint64_t len,
                        const struct dfc_sink *sink, struct dfc_error *err)
 {
     const struct vdisc_extent *e = &v->table->extents[extent];
+    const struct dfc_get_options range = {.offset = (int64_t)offset, .length = len};
+    struct checksum_value wanted;
     _cleanup_free_ char *bucket = NULL, *key = NULL;
-    struct counting counting = {.sink = sink};
-    const struct dfc_sink to = {.write = count_write, .context = &counting};
-    const struct dfc_get_options options = {
-        .offset = (int64_t)offset, .length = len, .if_match = e->etag[0] != '\0' ? e->etag : NULL};
     if (len == 0)
         return DFC_OK;
     int rc = vdisc_object(v, extent, &bucket, &key, err);
     if (rc != DFC_OK)
         return rc;
-    struct dfc_error told = {0};
-    rc = dfc_get_sink(v->client, bucket, key, &to, &options, NULL, &told);
-    if (err != NULL)
-        *err = told;
-    if (rc == DFC_PRECONDITION)
-        return fail_stale(e, bucket, key, err);
-    if ((rc == DFC_OK && counting.written < len) || told.status == error_status(E_RANGE))
+    const bool whole = len == vdisc_extent_size(e) && vdisc_extent_checksum(e, &wanted);
+    _cleanup_(checksum_freep)
+    struct checksum *sum = whole ? checksum_new(wanted.type) : NULL;
+    struct passing to = {.sink = sink, .sum = sum};
+    rc = get_object(v, e, bucket, key, &range, &to, err);
+    if (rc != DFC_OK)
+        return rc;
+    if (to.written < len)
         return failure_set(err, DFC_CORRUPT, E_IMAGE_STALE,
                            "object '%s/%s' is shorter than the image says", bucket, key);
-    return rc;
+    if (!whole || has_passed(&to, &wanted))
+        return DFC_OK;
+    return failure_set(err, DFC_CORRUPT, E_CHECKSUM,
+                       "the bytes of object '%s/%s' do not have the checksum that the image has: "
+                       "burn the image again",
+                       bucket, key);
 }
 
 static int put_zeros(uint64_t len, const struct dfc_sink *sink, struct dfc_error *err)
@@ -151,20 +186,17 @@ static int put_zeros(uint64_t len, const struct dfc_sink *sink, struct dfc_error
 int vdisc_check(struct vdisc *v, uint32_t extent, const struct dfc_sink *sink,
                 struct dfc_error *err)
 {
+    static const struct dfc_get_options whole;
     const struct vdisc_extent *e = &v->table->extents[extent];
     _cleanup_free_ char *bucket = NULL, *key = NULL;
-    struct counting counting = {.sink = sink};
-    const struct dfc_sink to = {.write = count_write, .context = &counting};
-    const struct dfc_get_options options = {.if_match = e->etag[0] != '\0' ? e->etag : NULL};
+    struct passing to = {.sink = sink};
     int rc = vdisc_object(v, extent, &bucket, &key, err);
     if (rc == DFC_OK)
-        rc = dfc_get_sink(v->client, bucket, key, &to, &options, NULL, err);
-    if (rc == DFC_PRECONDITION)
-        return fail_stale(e, bucket, key, err);
-    if (rc == DFC_OK && counting.written != vdisc_extent_size(e))
+        rc = get_object(v, e, bucket, key, &whole, &to, err);
+    if (rc == DFC_OK && to.written != vdisc_extent_size(e))
         return failure_set(err, DFC_CORRUPT, E_IMAGE_STALE,
                            "object '%s/%s' has %llu bytes, and had %llu when the image was burned",
-                           bucket, key, (unsigned long long)counting.written,
+                           bucket, key, (unsigned long long)to.written,
                            (unsigned long long)vdisc_extent_size(e));
     return rc;
 }
@@ -197,6 +229,26 @@ int vdisc_copy(struct vdisc *v, uint64_t offset, uint64_t len, const struct dfc_
         len -= here;
     }
     return rc;
+}
+
+int vdisc_copy_file(struct vdisc *v, uint32_t lba, uint64_t size, const struct dfc_sink *sink,
+                    struct dfc_error *err)
+{
+    const struct vdisc_member *m = size > 0 ? vdisc_table_member(v->table, lba) : NULL;
+    if (m == NULL)
+        return vdisc_copy(v, (uint64_t)lba * ISO_BLOCK, size, sink, err);
+    _cleanup_(checksum_freep)
+    struct checksum *sum = checksum_new(CHECKSUM_SHA256);
+    struct passing to = {.sink = sink, .sum = sum};
+    const struct dfc_sink passing = {.write = pass, .context = &to};
+    struct checksum_value wanted = {.type = CHECKSUM_SHA256};
+    memcpy(wanted.bytes, m->sha256, sizeof m->sha256);
+    int rc = vdisc_copy(v, (uint64_t)lba * ISO_BLOCK, size, &passing, err);
+    if (rc != DFC_OK || has_passed(&to, &wanted))
+        return rc;
+    return failure_set(err, DFC_CORRUPT, E_CHECKSUM,
+                       "the bytes of the file do not have the checksum that the image has: burn "
+                       "the image again");
 }
 
 /* --- metadata --------------------------------------------------------------------------------- */

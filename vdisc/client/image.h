@@ -28,9 +28,13 @@ uint64_t vdisc_block_of(const struct vdisc *v, uint32_t extent); /* its first */
 uint32_t vdisc_extent_of(const struct vdisc *v, uint32_t lba);
 
 /* Bytes of the image, in order.  DFC_PRECONDITION (`image_stale`): an object is another than it was
- * when the image was burned; no byte of it is written.  DFC_CORRUPT: it is shorter. */
+ * when the image was burned; no byte of it is written.  DFC_CORRUPT: it is shorter, or one that was
+ * read whole does not have its checksum; its bytes were written. */
 int vdisc_copy(struct vdisc *v, uint64_t offset, uint64_t len, const struct dfc_sink *sink,
                struct dfc_error *err);
+/* The same of a file, which is compared also if it shares its object with others. */
+int vdisc_copy_file(struct vdisc *v, uint32_t lba, uint64_t size, const struct dfc_sink *sink,
+                    struct dfc_error *err);
 
 /* The object of one extent, whole, if it has its tag; DFC_CORRUPT where it has another size. */
 int vdisc_check(struct vdisc *v, uint32_t extent, const struct dfc_sink *sink,

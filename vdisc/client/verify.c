@@ -20,19 +20,6 @@ static int digest(void *context, const void *data, size_t size)
     return 0;
 }
 
-/* "sha256:HEX" */
-static bool parse_pin(const char *pin, struct checksum_value *out)
-{
-    const char *colon = strchr(pin, ':');
-    char name[16] = "";
-    enum checksum_type type;
-    if (colon == NULL || (size_t)(colon - pin) >= sizeof name)
-        return false;
-    memcpy(name, pin, (size_t)(colon - pin));
-    return checksum_from_name(name, &type, NULL) == 0 && type != CHECKSUM_NONE &&
-           checksum_parse(type, colon + 1, out, NULL) == 0;
-}
-
 static void say(struct verify_extent *f, enum verdict verdict, const char *why)
 {
     f->verdict = verdict;
@@ -48,7 +35,7 @@ static int compare(struct vdisc *v, uint32_t extent, struct verify_extent *f, st
 {
     const struct vdisc_extent *e = &vdisc_table_of(v)->extents[extent];
     struct checksum_value wanted, got;
-    if (!parse_pin(e->checksum, &wanted)) {
+    if (!vdisc_extent_checksum(e, &wanted)) {
         say(f, VERDICT_UNKNOWN, "the table has no checksum of it that is known here");
         return DFC_OK;
     }

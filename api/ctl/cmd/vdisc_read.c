@@ -48,26 +48,35 @@ static int write_piece(void *context, const void *data, size_t size)
     return 0;
 }
 
-static int copy_range(struct ctl *ctl, struct vdisc *v, uint64_t offset, uint64_t len,
-                      struct writing *w, const char *what)
+static int fail_copy(struct ctl *ctl, const struct writing *w, const struct dfc_error *err,
+                     const char *what)
+{
+    struct error e = ERROR_INIT;
+    if (w->errnum == 0)
+        return ctl_fail(ctl, err, what);
+    error_errno(&e, w->errnum, "%s: write", what);
+    return ctl_fail_common(ctl, &e, EXIT_FAILED);
+}
+
+static int copy_all(struct ctl *ctl, struct vdisc *v, struct writing *w)
 {
     const struct dfc_sink sink = {.write = write_piece, .context = w};
     struct dfc_error err;
-    struct error e = ERROR_INIT;
-    if (vdisc_copy(v, offset, len, &sink, &err) == DFC_OK)
+    if (vdisc_copy(v, 0, vdisc_table_size(vdisc_table_of(v)), &sink, &err) == DFC_OK)
         return EXIT_OK;
-    if (w->errnum == 0)
-        return ctl_fail(ctl, &err, what);
-    error_errno(&e, w->errnum, "%s: write", what);
-    return ctl_fail_common(ctl, &e, EXIT_FAILED);
+    return fail_copy(ctl, w, &err, "export");
 }
 
 static int copy_file(struct ctl *ctl, struct vdisc *v, const struct iso_found *f, int fd,
                      const char *path)
 {
     struct writing w = {.fd = fd};
+    const struct dfc_sink sink = {.write = write_piece, .context = &w};
+    struct dfc_error err;
+    if (vdisc_copy_file(v, f->lba, f->size, &sink, &err) == DFC_OK)
+        return EXIT_OK;
     _cleanup_free_ char *what = xprintf("read '%s'", path);
-    return copy_range(ctl, v, (uint64_t)f->lba * ISO_BLOCK, f->size, &w, what);
+    return fail_copy(ctl, &w, &err, what);
 }
 
 static int refuse_kind(struct ctl *ctl, const char *path, const char *is)
@@ -222,7 +231,7 @@ static int export_to(struct ctl *ctl, struct vdisc *v, const char *path)
     if (landing_open_path(&l, path, &e) != 0)
         return ctl_fail_common(ctl, &e, EXIT_FAILED);
     struct writing w = {.fd = l.fd, .sparse = l.directory >= 0};
-    int code = copy_range(ctl, v, 0, size, &w, "export");
+    int code = copy_all(ctl, v, &w);
     if (code != EXIT_OK)
         return code;
     bool is_file = fstat(l.fd, &st) == 0 && S_ISREG(st.st_mode);
@@ -250,5 +259,5 @@ int vdisc_export(struct ctl *ctl, const struct args *args)
         return export_to(ctl, v, args->text[F_to]);
     struct writing w = {.fd = STDOUT_FILENO};
     fflush(ctl->out);
-    return copy_range(ctl, v, 0, vdisc_table_size(vdisc_table_of(v)), &w, "export");
+    return copy_all(ctl, v, &w);
 }
