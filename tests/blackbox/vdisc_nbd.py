@@ -102,6 +102,33 @@ def test_the_device_is_the_export(c):
             run("qemu-img", "compare", "-f", "raw", "-F", "raw", uri, flat)
 
 
+def test_the_socket_of_an_earlier_server(c):
+    """It stays after SIGTERM and after SIGKILL, and is replaced; a live one is not."""
+    socket = path_of(c, "kept.sock")
+    words = ["vdisc", "serve", "dfc://images/unique.vdsc", "--socket", socket]
+    asked = ["nbdinfo", "--size", f"nbd+unix:///?socket={socket}"]
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with subprocess.Popen([os.path.join(BUILD, "dfcctl"), *words], env=c.dfcctl_environment(),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+            try:
+                wait_for(lambda: process.poll() is not None or
+                         subprocess.run(asked, capture_output=True, check=False).returncode == 0, "the server")
+                equal(process.poll(), None, "the server's end")
+                done = c.dfcctl(*words)
+                equal(done.returncode, 1, done.stderr)
+                check("a process serves it already" in done.stderr, done.stderr)
+                run(*asked)
+            finally:
+                process.send_signal(number)
+        check(os.path.exists(socket), "the socket does not stay: this test tests nothing")
+    os.unlink(socket)
+    with open(socket, "w", encoding="utf-8"):
+        pass
+    done = c.dfcctl(*words)
+    equal(done.returncode, 1, done.stderr)
+    check("is no socket" in done.stderr, done.stderr)
+
+
 def test_odd_places(c):
     """Sizes and offsets that are no blocks."""
     flat = read(path_of(c, "unique.iso"))

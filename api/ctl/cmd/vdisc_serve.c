@@ -5,6 +5,9 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -79,6 +82,37 @@ static int fail(struct ctl *ctl, const char *what)
     return ctl_fail(ctl, &err, NULL);
 }
 
+/* Whether a process listens there; errno says why not. */
+static bool is_live(const struct sockaddr_un *address)
+{
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd >= 0 &&
+           (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 || errno == EAGAIN);
+}
+
+/* nbdkit leaves its socket behind.  The one of an earlier server is removed; NULL, or what is in
+ * the way, malloc'ed. */
+static char *clear_socket(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat st;
+    if (strlen(path) >= sizeof address.sun_path)
+        return xprintf("socket '%s': the path has more than %zu bytes: take a shorter one", path,
+                       sizeof address.sun_path - 1);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT ? NULL : xprintf("socket '%s': %s", path, strerror(errno));
+    if (!S_ISSOCK(st.st_mode))
+        return xprintf("'%s' exists, and is no socket: take another path", path);
+    if (is_live(&address))
+        return xprintf("socket '%s': a process serves it already: end that process, or take "
+                       "another path",
+                       path);
+    if (errno != ECONNREFUSED || (unlink(path) != 0 && errno != ENOENT))
+        return xprintf("socket '%s' of an earlier server: %s", path, strerror(errno));
+    return NULL;
+}
+
 int vdisc_serve(struct ctl *ctl, const struct args *args)
 {
     if (args->given[F_socket] && args->given[F_port])
@@ -87,6 +121,10 @@ int vdisc_serve(struct ctl *ctl, const struct args *args)
     if (plugin == NULL)
         return fail(ctl, "the plugin " PLUGIN " is missing: install it (a build has it if Debian's "
                          "package nbdkit-plugin-dev is there)");
+    _cleanup_free_ char *in_the_way =
+        args->given[F_socket] ? clear_socket(args->text[F_socket]) : NULL;
+    if (in_the_way != NULL)
+        return fail(ctl, in_the_way);
     char **argv = arguments(args, plugin);
     fflush(ctl->out);
     execvp(PROGRAM, argv);
