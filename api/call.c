@@ -347,7 +347,7 @@ static bool call_again(struct dfc_client *c, const struct attempt *a, struct ret
         .random = random_u64(),
     };
     uint64_t wait_ms;
-    if (call->body != NULL && !body_repeatable(call->body))
+    if (call->once || (call->body != NULL && !body_repeatable(call->body)))
         return false;
     const struct retry_policy policy = client_retry(c);
     if (!retry_next(&policy, state, &q, &wait_ms) || wait_ms >= client_left_ms(c))

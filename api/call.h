@@ -21,6 +21,7 @@ struct call {
     bool twice_is_harmless;
     bool patient;     /* the reply may take as long as it does (exchange.h) */
     bool counted;     /* no try is repeated behind our back: `doubtful` knows of each */
+    bool once;        /* no try is repeated */
     bool meets_owner; /* may be redirected to another node before the body is wanted */
     /* "http://host:port" each, instead of the endpoints, NULL at the end; borrowed.  A try begins
      * at the first. */

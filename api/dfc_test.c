@@ -462,6 +462,21 @@ static void *get_something(void *arg)
     return (void *)(intptr_t)dfc_get_memory(client, "b", "k", NULL, &got, &size, NULL, &own);
 }
 
+static void a_head_that_fails_says_why(void **state)
+{
+    (void)state;
+    assert_int_equal(dfc_put_memory(client, "b", "k", "x", 1, NULL, NULL, &err), DFC_OK);
+    mock_plan("[{\"method\": \"HEAD\", \"do\": \"status\", \"status\": 403},"
+              " {\"method\": \"GET\", \"do\": \"status\", \"status\": 403, \"code\": \"denied\"}]");
+    assert_int_equal(dfc_head(client, "b", "k", NULL, &err), DFC_DENIED);
+    assert_string_equal(err.code, "denied");
+    assert_string_equal(err.message, "as planned");
+    mock_plan("[{\"method\": \"HEAD\", \"do\": \"status\", \"status\": 403}]");
+    assert_int_equal(dfc_head(client, "b", "k", NULL, &err), DFC_DENIED);
+    assert_string_equal(err.message,
+                        "HTTP status 403"); /* the GET has no failure that explains it */
+}
+
 static void cancelling_ends_calls(void **state)
 {
     (void)state;
@@ -526,6 +541,7 @@ int main(void)
         EACH(memory_has_a_limit),
         EACH(a_sink_that_fails_ends_the_call),
         EACH(errors_tell_all),
+        EACH(a_head_that_fails_says_why),
         EACH(lists),
         EACH(jobs),
         EACH(one_client_in_many_threads),

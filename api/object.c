@@ -10,8 +10,8 @@
 #include "common/error.h"
 #include "common/jsonx.h"
 
-/* The reply to HEAD has no body that would tell a missing object from a missing bucket: the bucket
- * is asked for. */
+/* A reply to HEAD has no body that would say why: a missing bucket is not told from a missing
+ * object, so the bucket is asked for. */
 static void head_explain(struct dfc_client *c, struct dfc_error *err, const char *bucket,
                          const char *object)
 {
@@ -27,6 +27,18 @@ static void head_explain(struct dfc_client *c, struct dfc_error *err, const char
              rc == DFC_OK ? "" : ", or its bucket does not");
 }
 
+/* Of other failures, a GET of one byte is told why. */
+static void head_reason(struct dfc_client *c, const char *path, struct dfc_error *err)
+{
+    struct dfc_error why;
+    _cleanup_(call_done)
+    struct call call = {.method = "GET", .twice_is_harmless = true, .once = true};
+    buf_puts(&call.path, path);
+    if (call_header(&call, &why, "Range", "bytes=0-0") == DFC_OK &&
+        call_run(c, &call, &why) != DFC_OK && why.status == err->status)
+        *err = why;
+}
+
 int dfc_head(struct dfc_client *c, const char *bucket, const char *object,
              struct dfc_object_info **info, struct dfc_error *err)
 {
@@ -39,6 +51,8 @@ int dfc_head(struct dfc_client *c, const char *bucket, const char *object,
         *info = info_from_headers(&call.reply.headers);
     if (rc == DFC_NOT_FOUND && err != NULL)
         head_explain(c, err, bucket, object);
+    else if (rc != DFC_OK && err != NULL && err->status != 0)
+        head_reason(c, buf_str(&call.path), err);
     return rc;
 }
 
