@@ -170,7 +170,13 @@ class Images(Case):
         self.assertEqual((doc["ok"], doc["equal"], doc["differing"]), (False, 5, 1))
         self.assertEqual(doc["found"][0]["object"], "img/raw/a.jpg")
         self.run_ctl("rm", "img/raw/a.jpg")
-        self.assertIn("1 differ", self.text("vdisc", "verify", IMAGE, code=6))
+        self.assertIn("0 differ, 0 have no checksum, 1 could not be read",
+                      self.text("vdisc", "verify", IMAGE, code=6))
+        self.run_ctl("vdisc", "cat", IMAGE, "/train/a.jpg", code=3)
+        self.assertIn("object 'img/raw/a.jpg', which the image needs, cannot be found", self.err)
+        self.run_ctl("put", "-", "img/raw/a.jpg", stdin=FILES["raw/a.jpg"])  # its tag is another
+        self.assertTrue(self.json("vdisc", "verify", IMAGE)["ok"])
+        self.assertEqual(self.run_ctl("vdisc", "cat", IMAGE, "/train/a.jpg"), FILES["raw/a.jpg"])
 
     def test_verify_of_a_lost_header_or_table(self):
         self.burn()

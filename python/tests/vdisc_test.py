@@ -107,6 +107,9 @@ class ImageTest(MockedTest):
         with self.assertRaisesRegex(dfc.Precondition, "'b/raw' has been replaced") as caught:
             image.read("raw")
         self.assertEqual(caught.exception.code, "image_stale")
+        self.bucket.put("raw", b"a" * 5000)
+        self.assertNotEqual(self.bucket.head("raw").etag, image._table.extents[1].etag)
+        self.assertEqual(image.read("raw"), b"a" * 5000)  # the same bytes under another tag
 
     def test_a_file_of_a_pack_has_other_bytes(self):
         """Found by the checksum of the file, since the pack's tag is the right one."""

@@ -26,9 +26,9 @@ static void say(struct verify_extent *f, enum verdict verdict, const char *why)
     snprintf(f->why, sizeof f->why, "%s", why);
 }
 
-static bool is_loss(const struct dfc_error *e)
+static bool is_other(const struct dfc_error *e)
 {
-    return e->result == DFC_PRECONDITION || e->result == DFC_CORRUPT || e->result == DFC_NOT_FOUND;
+    return e->result == DFC_PRECONDITION || e->result == DFC_CORRUPT;
 }
 
 static int compare(struct vdisc *v, uint32_t extent, struct verify_extent *f, struct dfc_error *err)
@@ -46,7 +46,7 @@ static int compare(struct vdisc *v, uint32_t extent, struct verify_extent *f, st
     if (rc == DFC_CANCELLED)
         return rc;
     if (rc != DFC_OK) {
-        say(f, is_loss(err) ? VERDICT_DIFFERS : VERDICT_FAILED, err->message);
+        say(f, is_other(err) ? VERDICT_DIFFERS : VERDICT_FAILED, err->message);
         return DFC_OK;
     }
     checksum_final(sum, &got);

@@ -5,9 +5,9 @@
 
 enum verdict {
     VERDICT_EQUAL,
-    VERDICT_DIFFERS, /* or is stale, or is not there */
+    VERDICT_DIFFERS, /* or is stale */
     VERDICT_UNKNOWN, /* the table has no checksum: there is nothing to compare with */
-    VERDICT_FAILED,  /* it could not be read */
+    VERDICT_FAILED,  /* it could not be read, or is not there */
 };
 
 struct verify_extent {
@@ -20,7 +20,7 @@ struct verify_tally {
     uint64_t bytes; /* compared */
 };
 
-/* Reads each extent's object, if_match the tag of its pin, and compares it with its checksum.
+/* Reads each extent's object, if it has the tag or the bytes of its pin, and compares it with its checksum.
  * tell() is called for each that is not equal, by one thread at a time; it may be NULL.  DFC_OK, or
  * DFC_CANCELLED.  threads: at least 1. */
 int vdisc_verify(struct vdisc *v, unsigned threads,

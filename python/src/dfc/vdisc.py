@@ -18,7 +18,7 @@ import hashlib
 import io
 import threading
 from collections import OrderedDict
-from typing import Any, BinaryIO, Dict, Iterator, List, Tuple
+from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Tuple
 
 from . import _iso9660, _vdisc_table
 from ._iso9660 import Entry
@@ -185,16 +185,25 @@ class Image:
         part: Dict[str, Any] = {}
         if offset > 0 or length < extent.size:
             part = {"offset": offset, "length": length}
+        bucket = self._client.bucket(extent.bucket)
         try:
-            data = self._client.bucket(extent.bucket).get(extent.key, if_match=extent.etag or None,
-                                                          **part)
+            data = bucket.get(extent.key, if_match=extent.etag or None, **part)
         except Precondition as e:
-            raise Precondition(f"object '{name}' has been replaced since the image was burned: burn "
-                               "the image again", status=e.status, code="image_stale", node=e.node,
-                               request_id=e.request_id) from e
+            etag = self._same_bytes_etag(extent)
+            if etag is None:
+                raise Precondition(f"object '{name}' has been replaced since the image was burned: "
+                                   "burn the image again", status=e.status, code="image_stale",
+                                   node=e.node, request_id=e.request_id) from e
+            data = bucket.get(extent.key, if_match=etag, **part)
         if len(data) != length:
             raise Corrupt(f"object '{name}' is not as long as the image says", code="image_stale")
         return data
+
+    def _same_bytes_etag(self, extent: Extent) -> Optional[str]:
+        """Of an object that was stored again with the bytes that it had, by size and checksum."""
+        info = self._client.bucket(extent.bucket).head(extent.key)
+        same = info.size == extent.size and f"{info.checksum_type}:{info.checksum}" == extent.checksum
+        return info.etag if same else None
 
     def _metadata(self, offset: int, length: int) -> bytes:
         out = b""
