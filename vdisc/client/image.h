@@ -36,7 +36,8 @@ int vdisc_copy(struct vdisc *v, uint64_t offset, uint64_t len, const struct dfc_
 int vdisc_copy_file(struct vdisc *v, uint32_t lba, uint64_t size, const struct dfc_sink *sink,
                     struct dfc_error *err);
 
-/* The object of one extent, whole, if it has its tag or its bytes; DFC_CORRUPT where it has another size. */
+/* The object of one extent, whole, if it has its tag or its bytes; DFC_CORRUPT where it has another
+ * size. */
 int vdisc_check(struct vdisc *v, uint32_t extent, const struct dfc_sink *sink,
                 struct dfc_error *err);
 

@@ -20,8 +20,8 @@ struct verify_tally {
     uint64_t bytes; /* compared */
 };
 
-/* Reads each extent's object, if it has the tag or the bytes of its pin, and compares it with its checksum.
- * tell() is called for each that is not equal, by one thread at a time; it may be NULL.  DFC_OK, or
+/* Reads each extent's object, if it has the tag or the bytes of its pin, and compares it with its
+ * checksum.  tell() is called for each that is not equal, by one thread at a time; it may be NULL.  DFC_OK, or
  * DFC_CANCELLED.  threads: at least 1. */
 int vdisc_verify(struct vdisc *v, unsigned threads,
                  void (*tell)(void *context, uint32_t extent, const struct verify_extent *found),
