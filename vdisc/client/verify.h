@@ -21,8 +21,8 @@ struct verify_tally {
 };
 
 /* Reads each extent's object, if it has the tag or the bytes of its pin, and compares it with its
- * checksum.  tell() is called for each that is not equal, by one thread at a time; it may be NULL.  DFC_OK, or
- * DFC_CANCELLED.  threads: at least 1. */
+ * checksum.  tell() is called for each that is not equal, by one thread at a time; it may be NULL.
+ * DFC_OK, or DFC_CANCELLED.  threads: at least 1. */
 int vdisc_verify(struct vdisc *v, unsigned threads,
                  void (*tell)(void *context, uint32_t extent, const struct verify_extent *found),
                  void *context, struct verify_tally *tally, struct dfc_error *err);
