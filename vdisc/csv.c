@@ -14,11 +14,17 @@ enum state {
     AFTER_RETURN,
 };
 
+/* Spreadsheets begin a file of UTF-8 with it. */
+static const unsigned char mark_bytes[] = {0xef, 0xbb, 0xbf};
+#define MARK_DONE SIZE_MAX
+
 struct csv {
     csv_row *row;
     void *context;
     enum state state;
     uint64_t line, first_line; /* now, and of the row */
+    uint64_t quote_line;       /* of the opening quote */
+    size_t mark;               /* bytes of the byte order mark that were seen, or MARK_DONE */
     size_t starts[CSV_FIELDS_MAX];
     size_t count; /* fields that have begun */
     size_t used;
@@ -107,6 +113,7 @@ static int take_plain(struct csv *c, char byte, struct error *err)
     if (c->state == AT_FIELD) {
         int rc = begin_field(c, err);
         c->state = byte == '"' ? QUOTED : PLAIN;
+        c->quote_line = c->line;
         if (rc != 0 || byte == '"')
             return rc;
     }
@@ -153,19 +160,45 @@ static int take(struct csv *c, char byte, struct error *err)
     return c->state == AFTER_QUOTE ? take_after_quote(c, byte, err) : take_plain(c, byte, err);
 }
 
+/* What only began like a mark is text. */
+static int end_mark(struct csv *c, struct error *err)
+{
+    const size_t seen = c->mark;
+    int rc = 0;
+    c->mark = MARK_DONE;
+    for (size_t i = 0; rc == 0 && seen < sizeof mark_bytes && i < seen; i++)
+        rc = take(c, (char)mark_bytes[i], err);
+    return rc;
+}
+
+static int take_first(struct csv *c, char byte, struct error *err)
+{
+    if (c->mark < sizeof mark_bytes && (unsigned char)byte == mark_bytes[c->mark]) {
+        c->mark++;
+        return 0;
+    }
+    int rc = end_mark(c, err);
+    return rc == 0 ? take(c, byte, err) : rc;
+}
+
 int csv_feed(struct csv *c, const void *bytes, size_t len, struct error *err)
 {
     const char *at = bytes;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < len; i++)
-        rc = take(c, at[i], err);
+        rc = c->mark == MARK_DONE ? take(c, at[i], err) : take_first(c, at[i], err);
     return rc;
 }
 
 int csv_end(struct csv *c, struct error *err)
 {
-    if (c->state == QUOTED)
-        return wrong(c, "a quote is not closed", err);
+    int rc = c->mark == MARK_DONE ? 0 : end_mark(c, err);
+    if (rc != 0)
+        return rc;
+    if (c->state == QUOTED) {
+        c->line = c->quote_line;
+        return wrong(c, "a quote that begins here is not closed", err);
+    }
     if (c->state == AFTER_RETURN)
         return wrong(c, "a carriage return without a line feed", err);
     return c->count == 0 && c->state == AT_FIELD ? 0 : end_field(c, true, err);

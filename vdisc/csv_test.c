@@ -50,6 +50,11 @@ static const struct {
     {"\"\"\n", "1:;"},
     {"\"\",\"\"", "1:|;"},
     {" a , b \n", "1: a | b ;"},
+    {"\xef\xbb\xbf\"a\",b\n", "1:a|b;"},
+    {"\xef\xbb\xbf", ""},
+    {"\xef\xbbz\n", "1:\xef\xbbz;"},
+    {"\xef\xbb", "1:\xef\xbb;"},
+    {"\xef\xbb\xbf\xef\xbb\xbfz\n", "1:\xef\xbb\xbfz;"},
     {"a\"b\n", NULL},
     {"\"a\"b\n", NULL},
     {"\"a", NULL},
@@ -74,6 +79,15 @@ static void test_rows(void **state)
     }
 }
 
+static void test_an_open_quote_has_the_line_where_it_begins(void **state)
+{
+    (void)state;
+    _cleanup_buf_ struct buf out = BUF_INIT;
+    struct error err = ERROR_INIT;
+    assert_int_equal(parse("a\n\"b\nc\",\"d\"\"\ne\nf\n", 3, &out, &err), E_INVALID);
+    assert_string_equal(err.message, "line 3: a quote that begins here is not closed");
+}
+
 static void test_a_row_has_an_end(void **state)
 {
     (void)state;
@@ -91,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_an_open_quote_has_the_line_where_it_begins),
         cmocka_unit_test(test_a_row_has_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,10 @@ static const char *path_of(const void *context, uint32_t i)
 
 static int compare(const void *context, uint32_t a, uint32_t b)
 {
-    return iso_path_compare(path_of(context, a), path_of(context, b));
+    const struct clean *all = context;
+    const int order = iso_path_compare(all[a].path, all[b].path);
+    const uint64_t la = all[a].entry->line, lb = all[b].entry->line;
+    return order != 0 ? order : (la > lb) - (la < lb);
 }
 
 static int check_entry(const struct iso_entry *e, struct error *err)
@@ -62,6 +65,11 @@ static int check_entry(const struct iso_entry *e, struct error *err)
     return 0;
 }
 
+static int of_line(const struct iso_entry *e, int rc, struct error *err)
+{
+    return rc == 0 || e->line == 0 ? rc : error_wrap(err, "line %llu", (unsigned long long)e->line);
+}
+
 static int clean_entries(const struct iso_entry *entries, size_t count,
                          const struct iso_tree_options *o, struct arena *texts, struct clean *clean,
                          struct error *err)
@@ -71,7 +79,7 @@ static int clean_entries(const struct iso_entry *entries, size_t count,
         if (rc == 0)
             rc = iso_path_clean(entries[i].path, o->names, texts, &clean[i].path, err);
         if (rc != 0)
-            return rc;
+            return of_line(&entries[i], rc, err);
         clean[i].entry = &entries[i];
     }
     return 0;
@@ -198,6 +206,17 @@ static int add_entry(struct growing *g, const struct clean *s, int64_t date_s, s
     return 0;
 }
 
+static int twice(const struct clean *first, const struct clean *again, struct error *err)
+{
+    char where[48] = "";
+    if (first->entry->line > 0)
+        snprintf(where, sizeof where, ", first in line %llu",
+                 (unsigned long long)first->entry->line);
+    error_set(err, E_IMAGE_NAME, "path '%.200s' is there twice%s: remove one of them", again->path,
+              where);
+    return of_line(again->entry, E_IMAGE_NAME, err);
+}
+
 static int grow(struct growing *g, const struct clean *all, size_t count, int64_t date_s,
                 struct error *err)
 {
@@ -208,10 +227,11 @@ static int grow(struct growing *g, const struct clean *all, size_t count, int64_
     add_directory(g, "", 0, date_s);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const struct clean *c = &all[order[i]];
-        if (i > 0 && strcmp(c->path, all[order[i - 1]].path) == 0)
-            return error_set(err, E_IMAGE_NAME, "path '%.200s' is there twice: remove one of them",
-                             c->path);
-        rc = add_entry(g, c, date_s, err);
+        const struct clean *last = i > 0 ? &all[order[i - 1]] : NULL;
+        if (last != NULL && strcmp(c->path, last->path) == 0)
+            rc = twice(last, c, err);
+        else
+            rc = of_line(c->entry, add_entry(g, c, date_s, err), err);
     }
     return rc;
 }

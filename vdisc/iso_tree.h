@@ -27,6 +27,7 @@ struct iso_entry {
     int64_t mtime_s;    /* Unix time, or ISO_NO_TIME */
     uint32_t mode;      /* permissions, or ISO_NO_MODE: 0444, 0555 of a directory */
     uint32_t uid, gid;
+    uint64_t line; /* of a list, for messages; 0: of none */
 };
 
 struct iso_tree_options {

@@ -131,9 +131,13 @@ static int apply_layers(struct plan *p, enum iso_names names, struct error *err)
     if (!has_layers(p))
         return 0;
     bool *keep = xcalloc(p->count + 1, sizeof *keep);
-    for (size_t i = 0; rc == 0 && i < p->count; i++)
-        rc = iso_path_clean(p->entries[i].path, p->layers[i].removal ? ISO_NAMES_ANY : names,
-                            p->texts, &p->layers[i].path, err);
+    for (size_t i = 0; rc == 0 && i < p->count; i++) {
+        const struct iso_entry *e = &p->entries[i];
+        rc = iso_path_clean(e->path, p->layers[i].removal ? ISO_NAMES_ANY : names, p->texts,
+                            &p->layers[i].path, err);
+        if (rc != 0 && e->line > 0)
+            error_wrap(err, "line %llu", (unsigned long long)e->line);
+    }
     const size_t idle = rc == 0 ? layers_apply(p->layers, p->count, keep) : SIZE_MAX;
     if (idle != SIZE_MAX)
         rc = error_set(err, E_NOT_FOUND, "remove '%.200s': the older image has no such path",

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/parse.h"
 
@@ -31,6 +32,17 @@ static bool is_header(const char *const *fields, size_t count)
             return false;
     }
     return true;
+}
+
+/* A header that is none: other letters, another order, further columns. */
+static bool is_like_header(const char *const *fields, size_t count)
+{
+    unsigned known = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t n = 0; n < COLUMNS; n++)
+            known += strcasecmp(fields[i], names[n]) == 0;
+    }
+    return known > 1;
 }
 
 static int parse_checksum(const char *text, struct checksum_value *out, struct error *err)
@@ -123,6 +135,12 @@ int burn_row_parse(uint64_t line, const char *const *fields, size_t count, struc
                    struct error *err)
 {
     const char *all[COLUMNS];
+    if (line == 1 && (count > COLUMNS || !is_header(fields, count)) &&
+        is_like_header(fields, count))
+        return error_set(err, E_INVALID,
+                         "line 1: the header must be "
+                         "iso_path,object_url,size,checksum,mtime,mode,uid,gid, in small letters "
+                         "and in this order; the last five may be omitted");
     if (count < CHECKSUM || count > COLUMNS)
         return error_set(err, E_INVALID,
                          "line %llu: %zu fields; expected 3 to 8: iso_path,object_url,size,"
@@ -132,7 +150,7 @@ int burn_row_parse(uint64_t line, const char *const *fields, size_t count, struc
         return 1;
     for (size_t i = 0; i < COLUMNS; i++)
         all[i] = i < count ? fields[i] : "";
-    *row = (struct burn_row){.line = line};
+    *row = (struct burn_row){.line = line, .entry.line = line};
     row->entry.path = all[PATH];
     row->entry.mtime_s = ISO_NO_TIME;
     int rc = parse_columns(all, row, err);

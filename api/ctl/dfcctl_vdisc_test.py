@@ -240,11 +240,18 @@ class Images(Case):
                 (["a,ftp://h/x,1"], 2, "is no address of an object"),
                 (["a,http://elsewhere:80/v1/objects/img/raw/a.jpg,5000"], 2,
                  "'elsewhere:80' is not a node of this cluster"),
-                (["a,dfc://img/raw/a.jpg,5000", "a,dfc://img/raw/empty,0"], 2, "is there twice"),
-                (["../a,dfc://img/raw/a.jpg,5000"], 2, "a part '..'"),
+                (["a,dfc://img/raw/a.jpg,5000", "a,dfc://img/raw/empty,0"], 2,
+                 "line 2: path 'a' is there twice, first in line 1"),
+                (["a,dfc://img/raw/a.jpg,5000", "a/b,dfc://img/raw/empty,0"], 2, "line 2: path 'a/b'"),
+                (["../a,dfc://img/raw/a.jpg,5000"], 2, "line 1: path '../a': a part '..'"),
+                (["z,dfc://img/raw/empty,0", "l,symlink:,"], 2, "line 2: path 'l': the target of a link"),
+                (["z,dfc://img/raw/empty,0", f"{'x' * 300},dfc://img/raw/empty,0"], 2, "line 2: path"),
+                (["ISO_path,object_url,size"], 2, "line 1: the header must be iso_path,object_url,size"),
+                (["size,iso_path,object_url"], 2, "line 1: the header must be"),
+                (["iso_path,object_url,size,checksum,mtime,mode,uid,gid,note"], 2, "line 1: the header must be"),
                 (["a,dfc://img/raw/a.jpg,5000", "b,dfc://img/raw/a.jpg,1"], 2, "different sizes"),
                 ([], 4, "there is no entry"),
-                (['a,"dfc://img/raw/a.jpg,5000'], 2, "a quote is not closed")):
+                (['a,"dfc://img/raw/a.jpg,5000'], 2, "line 1: a quote that begins here is not closed")):
             self.burn(rows, code=code)
             self.assertIn(said, self.err)
             self.run_ctl("object", "head", IMAGE[len("dfc://"):], code=3)
