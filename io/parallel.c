@@ -13,7 +13,8 @@ struct parallel {
     pthread_mutex_t lock; /* guards what follows; not held during fn */
     size_t next;
     size_t n;
-    struct error failure; /* the first; code 0: none */
+    struct error failure; /* of the lowest index; code 0: none */
+    size_t failed;        /* that index */
 };
 
 static size_t parallel_take(struct parallel *p)
@@ -24,10 +25,12 @@ static size_t parallel_take(struct parallel *p)
     return i;
 }
 
-static void parallel_fail(struct parallel *p, int code, const struct error *err)
+/* All lower indices were taken before, and are brought to their end. */
+static void parallel_fail(struct parallel *p, size_t i, int code, const struct error *err)
 {
     pthread_mutex_lock(&p->lock);
-    if (p->failure.code == 0) {
+    if (p->failure.code == 0 || i < p->failed) {
+        p->failed = i;
         p->failure = *err;
         p->failure.code = code;
     }
@@ -41,7 +44,7 @@ static void *parallel_main(void *arg)
         struct error err = ERROR_INIT;
         int rc = p->fn(p->ctx, i, &err);
         if (rc != 0)
-            parallel_fail(p, rc, &err);
+            parallel_fail(p, i, rc, &err);
     }
     return NULL;
 }

@@ -48,6 +48,6 @@ bool pool_thread_ends(uint64_t idle_since_ms, uint64_t now_ms, uint64_t idle_ms)
 
 /* A bounded set of parallel calls with a join: fn(ctx, i) for i in [0, n), at most `width` at a
  * time, in the calling thread and width - 1 others.  fn returns 0 or a code and fills err; after
- * the first failure no new call begins.  Returns the first failure in order of time. */
+ * the first failure no new call begins.  Returns the failure of the lowest i. */
 int parallel_for(const char *thread_name, unsigned width, size_t n,
                  int (*fn)(void *ctx, size_t i, struct error *err), void *ctx, struct error *err);

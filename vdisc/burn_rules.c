@@ -1,5 +1,6 @@
 #include "vdisc/burn_rules.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -167,8 +168,27 @@ int burn_rules_changed(const struct plan_object *o, const char *what, struct err
 int burn_rules_missing(const struct plan_object *o, const char *why, struct error *err)
 {
     char line[32];
-    return error_set(err, E_OBJECT_NOT_FOUND, "%sobject '%s/%s': %.500s", where(o, line), o->bucket,
-                     o->key, why);
+    _cleanup_free_ char *name = xprintf("object '%s/%s'", o->bucket, o->key);
+    if (strncmp(why, name, strlen(name)) == 0)
+        return error_set(err, E_OBJECT_NOT_FOUND, "%s%.700s", where(o, line), why);
+    return error_set(err, E_OBJECT_NOT_FOUND, "%s%s: %.500s", where(o, line), name, why);
+}
+
+static int compare_lines(const void *a, const void *b, void *context)
+{
+    const struct plan_object *objects = context;
+    const uint32_t na = *(const uint32_t *)a, nb = *(const uint32_t *)b;
+    const uint64_t la = objects[na].line, lb = objects[nb].line;
+    return la != lb ? (la > lb) - (la < lb) : (na > nb) - (na < nb);
+}
+
+uint32_t *burn_rules_order(const struct plan_object *objects, uint32_t count)
+{
+    uint32_t *order = xcalloc((size_t)count + 1, sizeof *order);
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    qsort_r(order, count, sizeof *order, compare_lines, (void *)objects);
+    return order;
 }
 
 int burn_rules_size(const struct plan_object *o, uint64_t size, struct error *err)

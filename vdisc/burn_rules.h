@@ -65,8 +65,11 @@ void burn_rules_add(struct plan *p, const char *bucket, const char *prefix, cons
 
 /* E_IMAGE_CHANGED: "line 7: object 'b/k' WHAT: …". */
 int burn_rules_changed(const struct plan_object *o, const char *what, struct error *err);
-/* E_OBJECT_NOT_FOUND: the same with `why`. */
+/* E_OBJECT_NOT_FOUND: the same with `why`, which may name the object. */
 int burn_rules_missing(const struct plan_object *o, const char *why, struct error *err);
+/* The numbers of objects in the order of their lines, so that the first one of a list that is wrong
+ * is named; the caller's. */
+uint32_t *burn_rules_order(const struct plan_object *objects, uint32_t count);
 int burn_rules_size(const struct plan_object *o, uint64_t size, struct error *err);
 /* "TYPE:HEX", the caller's; NULL of no checksum. */
 char *burn_rules_pin(const struct checksum_value *sum);

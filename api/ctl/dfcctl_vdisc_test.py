@@ -234,7 +234,9 @@ class Images(Case):
     def test_what_the_list_may_not_say(self):
         for rows, code, said in (
                 (["a,dfc://img/raw/a.jpg,99"], 1, "has 5000 bytes, and the list says 99"),
-                (["a,dfc://img/none,1"], 3, "line 1: object 'img/none'"),
+                (["a,dfc://img/none,1"], 3, "line 1: object 'img/none' does not exist"),
+                (["a,dfc://none/x,1"], 3, "line 1: object 'none/x': bucket 'none'"),
+                ([f"{i},dfc://img/none{200 - i},1" for i in range(200)], 3, "line 1: object 'img/none200'"),
                 (["a,dfc://img/raw/a.jpg"], 2, "line 1: 2 fields"),
                 (["a,dfc://img/raw/a.jpg,x"], 2, "line 1"),
                 (["a,ftp://h/x,1"], 2, "is no address of an object"),

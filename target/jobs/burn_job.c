@@ -130,7 +130,7 @@ static int ask_sum(const struct burning *b, const struct plan_object *o, enum ch
 static int learn(void *ctx, size_t i, struct error *err)
 {
     struct burning *b = ctx;
-    struct plan_object *o = &b->learnt[i];
+    struct plan_object *o = &b->learnt[b->order[i]];
     struct checksum_value sum, listed;
     struct burn_answer a;
     int code = job_base_check(&b->job->base, err);
@@ -153,7 +153,11 @@ static int learn(void *ctx, size_t i, struct error *err)
 static int learn_all(struct burning *b, struct error *err)
 {
     int code = plan_unknown(b->plan, &b->options, &b->learnt, &b->learnt_count, err);
-    return code == 0 ? parallel_for("burn", PARALLEL, b->learnt_count, learn, b, err) : code;
+    if (code != 0)
+        return code;
+    _cleanup_free_ uint32_t *order = burn_rules_order(b->learnt, b->learnt_count);
+    b->order = order;
+    return parallel_for("burn", PARALLEL, b->learnt_count, learn, b, err);
 }
 
 /* --- collections ------------------------------------------------------------------------------ */
@@ -190,7 +194,7 @@ static int check_object(void *ctx, size_t i, struct error *err)
     struct burning *b = ctx;
     struct job_base *j = &b->job->base;
     uint32_t count;
-    struct plan_object *o = &plan_objects(b->plan, &count)[i];
+    struct plan_object *o = &plan_objects(b->plan, &count)[b->order[i]];
     const struct burn_ask ask = {.bucket = o->bucket, .object = o->key};
     struct burn_answer a;
     struct error why = ERROR_INIT;
@@ -213,7 +217,9 @@ static int check_object(void *ctx, size_t i, struct error *err)
 static int check_objects(struct burning *b, struct error *err)
 {
     uint32_t count = 0;
-    plan_objects(b->plan, &count);
+    const struct plan_object *objects = plan_objects(b->plan, &count);
+    _cleanup_free_ uint32_t *order = burn_rules_order(objects, count);
+    b->order = order;
     job_tally_expect(b->job->base.tally, count);
     return parallel_for("burn", PARALLEL, count, check_object, b, err);
 }

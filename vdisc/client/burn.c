@@ -74,6 +74,7 @@ void burn_free(struct burn *b)
     hosts_free(b->hosts);
     lease_end(&b->lease);
     free(b->header_key);
+    free(b->order);
     free(b);
 }
 
@@ -134,7 +135,7 @@ static int check_object(void *context, uint32_t number, struct dfc_error *err)
 {
     struct burn *b = context;
     uint32_t count;
-    struct plan_object *o = &plan_objects(b->plan, &count)[number];
+    struct plan_object *o = &plan_objects(b->plan, &count)[b->order[number]];
     _cleanup_(dfc_object_info_freep)
     struct dfc_object_info *info = NULL;
     int rc = lease_renew(&b->lease, err);
@@ -155,8 +156,10 @@ static int check_objects(struct burn *b, struct dfc_error *err)
 {
     uint32_t count = 0;
     struct plan_object *objects = plan_objects(b->plan, &count);
-    if (!b->options->no_check)
+    if (!b->options->no_check) {
+        b->order = burn_rules_order(objects, count);
         return each_number(count, b->options->threads, check_object, b, err);
+    }
     for (uint32_t i = 0; i < count; i++)
         burn_rules_trust(&objects[i]);
     return DFC_OK;

@@ -17,6 +17,7 @@ DEFINE_CLEANUP(struct dfc_object_info, dfc_object_info_free);
 struct learning {
     struct burn *b;
     struct plan_object *objects;
+    const uint32_t *order; /* in which they are asked for */
     uint32_t patience_ms;
 };
 
@@ -71,7 +72,7 @@ static int compare_listed(const struct learning *l, const struct plan_object *o,
 static int learn(void *context, uint32_t number, struct dfc_error *err)
 {
     const struct learning *l = context;
-    struct plan_object *o = &l->objects[number];
+    struct plan_object *o = &l->objects[l->order[number]];
     struct checksum_value sum;
     _cleanup_(dfc_object_info_freep)
     struct dfc_object_info *info = NULL;
@@ -98,5 +99,7 @@ int burn_digest(struct burn *b, struct dfc_error *err)
     b->learnt = l.objects;
     b->learnt_count = count;
     l.patience_ms = patience_for(l.objects, count);
+    _cleanup_free_ uint32_t *order = burn_rules_order(l.objects, count);
+    l.order = order;
     return each_number(count, b->options->threads, learn, &l, err);
 }

@@ -34,6 +34,7 @@ struct burn {
     struct plan *plan;
     struct plan_object *learnt; /* of the plan; their entity tags are ours */
     uint32_t learnt_count;
+    uint32_t *order;          /* in which objects are looked at */
     struct hosts *hosts;      /* loaded when a row has an http address */
     struct dfc_error failure; /* of the store, while a row is looked at */
     struct vdisc *from_image, *base_image;

@@ -13,16 +13,19 @@ struct each {
     uint64_t count;
     _Atomic uint64_t next;
     atomic_bool failed;
-    pthread_mutex_t lock; /* the first failure */
+    pthread_mutex_t lock; /* the failure of the lowest number */
     int rc;
+    uint64_t failed_number;
     struct dfc_error err;
 };
 
-static void note_failure(struct each *e, int rc, const struct dfc_error *err)
+/* All lower numbers were begun before, and are brought to their end. */
+static void note_failure(struct each *e, uint64_t number, int rc, const struct dfc_error *err)
 {
     pthread_mutex_lock(&e->lock);
-    if (e->rc == DFC_OK) {
+    if (e->rc == DFC_OK || number < e->failed_number) {
         e->rc = rc;
+        e->failed_number = number;
         e->err = *err;
     }
     pthread_mutex_unlock(&e->lock);
@@ -36,7 +39,7 @@ static void *work(void *arg)
     for (uint64_t i; !atomic_load(&e->failed) && (i = atomic_fetch_add(&e->next, 1)) < e->count;) {
         int rc = e->run(e->context, (uint32_t)i, &err);
         if (rc != DFC_OK)
-            note_failure(e, rc, &err);
+            note_failure(e, i, rc, &err);
     }
     return NULL;
 }
