@@ -88,6 +88,14 @@ int burn_rules_count(const struct plan *p, uint64_t rows_max, struct error *err)
         (unsigned long long)rows_max);
 }
 
+int burn_rules_not_empty(const struct plan *p, bool allowed, struct error *err)
+{
+    if (allowed || plan_rows(p) > 0)
+        return 0;
+    return error_set(err, E_NOTHING_MATCHED,
+                     "there is no entry: the image would be empty (--allow-empty burns it)");
+}
+
 static int add_file(const struct burn_list *l, const struct burn_row *row, struct error *err)
 {
     struct reference to;

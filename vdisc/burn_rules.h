@@ -53,6 +53,8 @@ struct burn_found {
 };
 /* The plan has no more rows than this, or E_IMAGE_TOO_LARGE; 0: any number. */
 int burn_rules_count(const struct plan *p, uint64_t rows_max, struct error *err);
+/* E_NOTHING_MATCHED: there is none, before or after plan_close(). */
+int burn_rules_not_empty(const struct plan *p, bool allowed, struct error *err);
 /* The object `name` of a list of all below `prefix`, which its path does not have.  "a/" without
  * bytes is a directory, as programs that know S3 write it. */
 void burn_rules_add(struct plan *p, const char *bucket, const char *prefix, const char *name,

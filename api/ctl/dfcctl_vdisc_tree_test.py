@@ -376,6 +376,39 @@ class Trees(Case):
         self.run_ctl("vdisc", "cp", "-r", "dfc://img/bl.vdsc", "/", "new")
         self.assertEqual(os.readlink(self.path("new/a/l")), "x")
 
+    def test_a_copy_replaces_links(self):
+        os.makedirs(self.path("t"))
+        for number, target in enumerate(("one", "one", "another")):
+            if os.path.lexists(self.path("t/l")):
+                os.unlink(self.path("t/l"))
+            os.symlink(target, self.path("t/l"))
+            image = f"dfc://img/{number}.vdsc"
+            self.run_ctl("vdisc", "burn", "--tree", "t", "-o", image)
+            self.run_ctl("vdisc", "cp", "-r", image, "/", "to")
+            self.assertEqual((os.listdir(self.path("to")), os.readlink(self.path("to/l"))), (["l"], target))
+        os.unlink(self.path("to/l"))
+        with open(self.path("to/l"), "wb") as f:
+            f.write(b"a file")
+        self.run_ctl("vdisc", "cp", "-r", image, "/", "to", code=1)
+        self.assertIn("make link 'l'", self.err)
+
+    def test_removals_may_not_leave_nothing(self):
+        self.burn("a", "--tree", "tree")
+        self.burn("b", "--from", "dfc://img/a.vdsc", "--remove", "/", code=4)
+        self.assertIn("the image would be empty (--allow-empty", self.err)
+        self.burn("b", "--from", "dfc://img/a.vdsc", "--remove", "/", "--allow-empty")
+
+    def test_a_burn_that_fails_says_what_stays(self):
+        self.mock.plan({"at": "target", "method": "PUT", "do": "status", "status": 507, "code": "no_space",
+                        "path": "isohdr"})
+        self.run_ctl("vdisc", "burn", "--tree", "tree", "-o", "dfc://img/a.vdsc", code=1)
+        self.assertRegex(self.err,
+                         r"objects were stored before the failure, .*'dfcctl vdisc gc img --grace 0' removes it")
+        self.mock.plan({"at": "target", "method": "PUT", "do": "status", "status": 507, "code": "no_space",
+                        "path": "isohdr"})
+        self.run_ctl("vdisc", "burn", "--tree", "tree", "-o", "dfc://img/a.vdsc", code=1)
+        self.assertNotIn("stored before", self.err)
+
     def test_an_image_has_a_name_that_gc_knows(self):
         for name in ("a", "a.iso", ".vdsc", ".dfc-unique/a.vdsc", ".dfc-packs/a.vdsc", ".dfc-vdisc/a.vdsc"):
             self.run_ctl("vdisc", "burn", "--tree", "tree", "-o", f"dfc://img/{name}", code=2)

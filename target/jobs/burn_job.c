@@ -341,6 +341,7 @@ static int burn(struct burning *b, struct error *err)
         ((s->digest || s->stores) && (code = learn_all(b, err)) != 0) ||
         (s->stores && (code = burn_store(b, err)) != 0) ||
         (code = plan_close(b->plan, &b->options, err)) != 0 ||
+        (code = burn_rules_not_empty(b->plan, b->job->spec->allow_empty, err)) != 0 ||
         (code = check_objects(b, err)) != 0 || (code = put_header(b, err)) != 0 ||
         (code = look_at_header(b, err)) != 0)
         return code;

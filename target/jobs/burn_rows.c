@@ -114,7 +114,5 @@ int burn_take_rows(struct burning *b, struct error *err)
         code = take_list(b, err);
     if (code == 0 && s->prefix != NULL)
         code = burn_ask_list(&b->job->base, b->from, s->prefix, take_object, b, err);
-    if (code == 0 && plan_rows(b->plan) == 0 && !s->allow_empty)
-        return error_set(err, E_NOTHING_MATCHED, "there is no entry: the image would be empty");
-    return code;
+    return code == 0 ? burn_rules_not_empty(b->plan, s->allow_empty, err) : code;
 }

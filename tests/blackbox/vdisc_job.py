@@ -317,6 +317,8 @@ def test_what_a_job_refuses_of_older_images(c):
     fail(c, "theirs", "object_not_found", "none.vdsc", **{"from": "none.vdsc", "image": "n.vdsc"})
     fail(c, "theirs", "not_found", "remove '/zzz'",
          **{"from": "pack-True.vdsc", "image": "n.vdsc", "remove": ["/zzz"]})
+    fail(c, "theirs", "nothing_matched", "empty",
+         **{"from": "pack-True.vdsc", "image": "n.vdsc", "remove": ["/"]})
     fail(c, "files", "image_changed", "line 1: object 'files/d0/4' has another checksum",
          csv="wrong.csv", image="n.vdsc", to="theirs", store="pack")
     c.create("third")

@@ -350,7 +350,8 @@ static int close_plan(struct burn *b, struct dfc_error *err)
     int rc = b->options->digest ? check_name_is_free(b, err) : DFC_OK;
     if (rc == DFC_OK && b->options->digest)
         rc = burn_digest(b, err);
-    if (rc == DFC_OK && plan_close(b->plan, &b->options->plan, &e) != 0)
+    if (rc == DFC_OK && (plan_close(b->plan, &b->options->plan, &e) != 0 ||
+                         burn_rules_not_empty(b->plan, b->options->allow_empty, &e) != 0))
         return fail(b, &e, err);
     return rc;
 }
@@ -358,11 +359,9 @@ static int close_plan(struct burn *b, struct dfc_error *err)
 static int plan(struct burn *b, struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
-    if (iso_volume_check(&b->options->volume, &e) != 0 || csv_end(b->csv, &e) != 0)
+    if (iso_volume_check(&b->options->volume, &e) != 0 || csv_end(b->csv, &e) != 0 ||
+        burn_rules_not_empty(b->plan, b->options->allow_empty, &e) != 0)
         return fail(b, &e, err);
-    if (plan_rows(b->plan) == 0 && !b->options->allow_empty)
-        return failure_set(err, DFC_INVALID, E_NOTHING_MATCHED,
-                           "there is no entry: the image would be empty (--allow-empty burns it)");
     return close_plan(b, err);
 }
 

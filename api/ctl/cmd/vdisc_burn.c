@@ -228,9 +228,22 @@ static int take_inputs(struct ctl *ctl, const struct args *args, struct burn *b)
     return code;
 }
 
+/* A burn that fails takes nothing back. */
+static void tell_stored(struct ctl *ctl, const struct burn_options *o, const struct burn_result *r)
+{
+    char size[24];
+    if (r->sent_objects > 0)
+        ctl_remark(
+            ctl,
+            "%llu object%s stored before the failure, %s: the next burn uses what is stored, and "
+            "'dfcctl vdisc gc %s --grace 0' removes it",
+            (unsigned long long)r->sent_objects, r->sent_objects == 1 ? " was" : "s were",
+            ctl_size(ctl, r->sent_bytes, size), o->bucket);
+}
+
 static int burn(struct ctl *ctl, const struct args *args, const struct burn_options *o)
 {
-    struct burn_result result;
+    struct burn_result result = {0};
     struct dfc_error err;
     _cleanup_(burn_freep)
     struct burn *b = burn_new(ctl->client, o);
@@ -239,7 +252,9 @@ static int burn(struct ctl *ctl, const struct args *args, const struct burn_opti
         return code;
     if (burn_finish(b, &result, &err) != DFC_OK) {
         _cleanup_free_ char *what = xprintf("burn '%s/%s'", o->bucket, o->key);
-        return ctl_fail(ctl, &err, what);
+        code = ctl_fail(ctl, &err, what);
+        tell_stored(ctl, o, &result);
+        return code;
     }
     print(ctl, args, &result);
     return EXIT_OK;

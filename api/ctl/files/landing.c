@@ -115,6 +115,20 @@ int landing_directory_below(int root, const char *key, struct error *err)
     return rc == 0 ? descend(&directory, slash != NULL ? slash + 1 : key, key, err) : rc;
 }
 
+static int replace_link(int directory, const char *leaf, const char *target, const char *key,
+                        struct error *err)
+{
+    char name[sizeof TEMPORARY_PREFIX + 16];
+    random_id(TEMPORARY_PREFIX, name);
+    if (symlinkat(target, directory, name) != 0)
+        return error_errno(err, errno, "make link '%s'", key);
+    if (renameat(directory, name, directory, leaf) == 0)
+        return 0;
+    const int code = error_errno(err, errno, "replace link '%s'", key);
+    unlinkat(directory, name, 0);
+    return code;
+}
+
 int landing_link_below(int root, const char *key, const char *target, struct error *err)
 {
     _cleanup_close_ int directory = -1;
@@ -126,9 +140,10 @@ int landing_link_below(int root, const char *key, const char *target, struct err
         return rc;
     const int errnum = errno;
     const ssize_t n = errnum == EEXIST ? readlinkat(directory, leaf, there, sizeof there) : -1;
-    if (n >= 0 && (size_t)n == strlen(target) && memcmp(there, target, (size_t)n) == 0)
-        return 0;
-    return error_errno(err, errnum, "make link '%s'", key);
+    if (n < 0)
+        return error_errno(err, errnum, "make link '%s'", key);
+    const bool same = (size_t)n == strlen(target) && memcmp(there, target, (size_t)n) == 0;
+    return same ? 0 : replace_link(directory, leaf, target, key, err);
 }
 
 /* flags: of unlinkat(2). */

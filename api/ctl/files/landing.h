@@ -25,7 +25,7 @@ struct landing {
 int landing_open_below(struct landing *l, int root, const char *key, struct error *err);
 /* Any path: links are followed, and what exists and is no file is written to directly. */
 int landing_open_path(struct landing *l, const char *path, struct error *err);
-/* A directory, or a symbolic link, that may be there already. */
+/* A directory, or a symbolic link, that may be there already; a link gets this target. */
 int landing_directory_below(int root, const char *key, struct error *err);
 int landing_link_below(int root, const char *key, const char *target, struct error *err);
 int landing_remove_below(int root, const char *key, struct error *err); /* one file */
