@@ -13,7 +13,7 @@ import time
 
 from lib import check, equal, main, wait_for
 from mount_bucket import fails, read
-from mount_lib import (directory_of, has_ended, kill_all, mount, mounted, mounts, needs_fuse,
+from mount_lib import (directory_of, has_ended, mount, mounted, mounts, needs_fuse,
                        said_by_sanitizers, server, supervisor)
 from mount_user import place_of_a_user
 from mount_write import write, wrote
