@@ -44,10 +44,7 @@ static const char *path_of(const void *context, uint32_t i)
 
 static int compare(const void *context, uint32_t a, uint32_t b)
 {
-    const struct clean *all = context;
-    const int order = iso_path_compare(all[a].path, all[b].path);
-    const uint64_t la = all[a].entry->line, lb = all[b].entry->line;
-    return order != 0 ? order : (la > lb) - (la < lb);
+    return iso_path_compare(path_of(context, a), path_of(context, b));
 }
 
 static int check_entry(const struct iso_entry *e, struct error *err)

@@ -27,7 +27,7 @@ struct burning {
     struct iso_volume volume;
     struct plan_object *learnt; /* of the plan; their entity tags are ours */
     uint32_t learnt_count;
-    const uint32_t *order; /* in which objects are asked for */
+    const uint32_t *order;                             /* in which objects are asked for */
     struct burn_image *older, *base;                   /* images; NULL: none */
     atomic_uint_fast64_t stored_objects, stored_bytes; /* contents that were not there */
     uint8_t header_sha256[TABLE_ID];
