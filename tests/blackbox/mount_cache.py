@@ -111,9 +111,19 @@ def test_a_replaced_object_is_never_served_old(c):
         check(read(path + "/o") == versions[3][::-1], "bytes of another bucket")
 
 
-def await_end(path):
-    """The mount of a process that was killed, and is not replaced."""
-    wait_for(lambda: not mounts(path), "the supervisor unmounts")
+def is_dead(path):
+    try:
+        os.stat(path)
+    except OSError as e:
+        return e.errno in (errno.ENOTCONN, errno.ECONNABORTED)
+    return False
+
+
+def await_end(c, path):
+    """The mount of a process that was killed, and is not replaced, is cleared."""
+    wait_for(lambda: is_dead(path), "the supervisor to end")
+    equal(c.dfcctl("fs", "umount", path).returncode, 0, "umount")
+    equal(mounts(path), [], "what is mounted")
 
 
 def test_kill_9_keeps_the_cache(c):
@@ -123,7 +133,7 @@ def test_kill_9_keeps_the_cache(c):
     check_all(path, LARGE)
     await_cached([os.path.join(path, n) for n in LARGE])
     os.kill(server(path), signal.SIGKILL)
-    await_end(path)
+    await_end(c, path)
     before = given(c)
     # The same with a process in place of the one that died, which has no other directory.
     path = mount(c, "dfc://killed", "--cache-dir=" + os.path.relpath(cache))
@@ -153,7 +163,7 @@ def test_kill_9_at_each_step(c):
                 check(read(os.path.join(path, name)) == data, f"{name}: other bytes")
         except OSError:
             pass  # it was killed meanwhile
-        await_end(path)
+        await_end(c, path)
         with mounted(c, "dfc://steps", f"--cache-dir={cache}") as path:
             equal(glob.glob(cache + "/dfc-cache/new/*"), [], "what was being written")
             check_all(path, SMALL)
