@@ -5,10 +5,13 @@ Close-to-open is judged.  A file has one writer, and each write makes it longer.
 returned must be no older than the last close before the open, and whole, while mounts and the
 server are killed and connections are cut."""
 
+import contextlib
 import errno
 import os
 import random
+import shlex
 import subprocess
+import sys
 import threading
 import time
 
@@ -16,7 +19,7 @@ import mount_dumps
 import mount_trees
 import mount_volume
 import mount_volume_group
-from lib import check, equal, main
+from lib import CLUSTER, check, equal, main
 from mount_bucket import fails
 from mount_lib import (DETACH, LIBC, clean, directory_of, kill_all, mount, mounted, mounts, needs_fuse,
                        said_by_sanitizers, umount)
@@ -24,6 +27,7 @@ from redis_lib import Cutter, Redis, needs_redis
 
 SERVER = []  # one for all tests; a database each
 DATABASES = {}
+LAST = 63  # of the server's
 MOUNTS = ("one", "two", "three")
 ROUND_SECONDS = 5
 ROUND_SECONDS_MAX = 60  # on a slow machine
@@ -92,7 +96,7 @@ def test_a_server_that_may_forget_is_warned_of(c):
     for says in ("appendonly yes", "noeviction"):
         check(says in done.stderr, f"{says}: {done.stderr}")
     server.remove()
-    done = c.dfcctl("fs", "format", redis().url(15), "keeps", "--bucket", "dfc://keeps")
+    done = c.dfcctl("fs", "format", redis().url(LAST), "keeps", "--bucket", "dfc://keeps")
     equal((done.returncode, done.stderr), (0, ""), "a server that keeps all")
 
 
@@ -295,18 +299,40 @@ def test_close_to_open_while_connections_are_cut(c):
     cutter.close()
 
 
+# A process of its own kills and starts targets: a child of the test has its open files of the mount,
+# and closing them waits for the target.
+OPERATOR = 'while read -r words; do eval "\\"\\$@\\" $words" >/dev/null 2>&1; echo $?; done'
+
+
+@contextlib.contextmanager
+def operator(c):
+    """A function that has a command of `cluster` done."""
+    with subprocess.Popen(["bash", "-c", OPERATOR, "-", sys.executable, CLUSTER], text=True, bufsize=1,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+
+        def does(command, *args):
+            shell.stdin.write(shlex.join([command, "--dir", c.dir, *args]) + "\n")
+            equal(shell.stdout.readline(), "0\n", f"cluster {command} {args}")
+
+        yield does
+        shell.stdin.close()
+
+
 def test_close_to_open_while_targets_are_killed(c):
     """What has the bytes is away: an open may fail, and never shows older ones."""
     rng = random.Random(4)
+    with operator(c) as does:
 
-    def fault(_):
-        pause(rng.uniform(0.1, 0.6))
-        node = rng.choice(["t1", "t2"])
-        c.kill(node, "-9")
-        pause(rng.uniform(0, 0.3))
-        c.start(node)
+        def fault(_):
+            pause(rng.uniform(0.1, 0.6))
+            node = rng.choice(["t1", "t2"])
+            does("kill", node, "-9")
+            c.ended_by_test.add(node)
+            pause(rng.uniform(0, 0.3))
+            does("start", node)
+            c.ended_by_test.discard(node)
 
-    judged(c, "targets", fault)
+        judged(c, "targets", fault)
 
 
 # --- a server that lost commits ----------------------------------------------------------------------

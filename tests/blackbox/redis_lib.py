@@ -53,8 +53,8 @@ class Redis:
         self.start()
 
     def argv(self, options):
-        return [PROGRAM, "--bind", "127.0.0.1", "--port", str(self.port), "--dir", self.dir,
-                "--save", "", *(options or DURABLE)]
+        return [PROGRAM, "--bind", "127.0.0.1", "--port", str(self.port), "--databases", "64",
+                "--dir", self.dir, "--save", "", *(options or DURABLE)]
 
     def start(self):
         self.starter.stdin.write("\n")
