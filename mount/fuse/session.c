@@ -87,12 +87,18 @@ void session_leave(struct session *s)
     s->is_left = true;
 }
 
+/* libfuse forgets a mount only by unmounting it.  So this one is kept until the process ends. */
+static struct session *left __attribute__((used));
+
 void session_unmount(struct session *s)
 {
     if (s == NULL)
         return;
-    if (!s->is_left)
-        fuse_session_unmount(s->mounted);
+    if (s->is_left) {
+        left = s;
+        return;
+    }
+    fuse_session_unmount(s->mounted);
     fuse_session_destroy(s->mounted);
     munmap(s->memory, sizeof(struct link_memory));
     free(s);
