@@ -142,7 +142,7 @@ static void what_the_store_gave_is_read_again(void **state)
             .name = count == 1 ? "1" : "3", .set = "s", .size = 21 * MIB + 17};
         struct cache *c = make(count);
         assert_int_equal(read_all(c, &e), 0);
-        fill(c, &e, MIB, false);
+        fill(c, &e, MIB, true); /* waits, where the disk is slow */
         cache_flush(c);
         assert_int_equal(cache_bytes_of(c, &e, 0, e.size), e.size);
         store_is_slow(c);
