@@ -255,13 +255,14 @@ static void what_too_many_commits_changed_is_not_kept(void **state)
         "for i = 1, 50 do local n, all = redis.call('HLEN', KEYS[1]), {} for j = 1, 1000 do "
         "all[2 * j - 1] = n + j all[2 * j] = '' end redis.call('HSET', KEYS[1], unpack(all)) end "
         "return 1";
-    static const char *const words[] = {"EVAL", fill, "1", REDIS_TAG "cut", NULL};
+    static const char cut[] = REDIS_TAG "cut";
+    static const char *const words[] = {"EVAL", fill, "1", cut, NULL};
     struct during d = {.words = words, .m = *state, .key = one, .times = 21};
     assert_int_equal(put_field(*state, one, 1), 0);
     assert_int_equal(d.m->ops->snapshot(d.m, disturb_and_put, &d, &err), E_NOT_READY);
     assert_int_equal(field_of(*state, one), 2);
     TELL("EVAL", "return redis.call('EXISTS', KEYS[1]) == 0 and 1 or redis.error_reply('kept')",
-         "1", REDIS_TAG "cut");
+         "1", cut);
 }
 
 #define ON_SERVER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

@@ -228,7 +228,7 @@ bool options_given(const struct options *o, const char *name)
         if (strcmp(rows[i].name, name) == 0)
             return (o->given >> i & 1) != 0;
     }
-    assert(!"a row has this name");
+    assert(false); /* a row has this name */
     return false;
 }
 
