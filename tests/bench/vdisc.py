@@ -192,14 +192,25 @@ def device(b):
     small_reads(b, image)
 
 
+def kept(cache):
+    return sum(p.stat().st_blocks * 512 for p in cache.rglob("*-*") if p.is_file())
+
+
+def grown(cache):
+    """Bytes of the cache, once it grows no more."""
+    last = -1
+    while last != (last := kept(cache)):
+        time.sleep(1)
+    return last
+
+
 def fill(cache, size, read, passes=10):
     """Reads until the cache has all: what comes faster than its disk writes is not kept at once."""
     for _ in range(passes):
-        read()
-        kept = sum(p.stat().st_blocks * 512 for p in cache.rglob("*") if p.is_file())
-        if kept >= size:
+        read(lambda: grown(cache))
+        if kept(cache) >= size:
             return
-    raise RuntimeError(f"the cache has {kept} bytes of {size}")
+    raise RuntimeError(f"the cache has {kept(cache)} bytes of {size}")
 
 
 def from_cache(b, image, size):
@@ -209,10 +220,12 @@ def from_cache(b, image, size):
     cache.mkdir()
     b.ctl("vdisc", "export", image, "-o", flat)
 
-    def ours():
+    def ours(before_the_end=lambda: None):
         with served(b, b.args.build / "dfcctl", "vdisc", "serve", image, "--socket", "SOCKET", "--cache-dir", cache,
                     "--cache-size", 2 * size) as uri:
-            return seconds_of("nbdcopy", uri, "null:")
+            seconds = seconds_of("nbdcopy", uri, "null:")
+            before_the_end()
+            return seconds
 
     def file():
         with served(b, "nbdkit", "-f", "--readonly", "--unix=SOCKET", "file", flat) as uri:
