@@ -203,8 +203,8 @@ def test_one_mount_warms_the_group_for_all(c):
 
 
 def test_what_was_written_is_never_read_old(c):
-    with Group(c, "new") as (url, _), mounted(c, url, *flags(c)) as one, \
-            mounted(c, url, *flags(c), name="two") as two:
+    with Group(c, "new") as group, mounted(c, group[0], *flags(c)) as one, \
+            mounted(c, group[0], *flags(c), name="two") as two:
         size = 5 * MIB
         was = bytearray(random.Random(0).randbytes(size))
         write(one + "/f", bytes(was))
@@ -219,7 +219,7 @@ def test_what_was_written_is_never_read_old(c):
 
 
 def test_a_process_that_takes_over_reads_through_the_group(c):
-    with Group(c, "over") as (url, _), mounted(c, url, *flags(c)) as path:
+    with Group(c, "over") as group, mounted(c, group[0], *flags(c)) as path:
         check_all(path)
         before = given(c)
         with open(path + "/large-%d" % BLOCK, "rb", buffering=0) as f:

@@ -41,7 +41,7 @@ def checksums(paths):
 
 def cache_drops():
     """How often anybody has written to /proc/sys/vm/drop_caches, which is the whole machine's."""
-    fields = dict(line.split() for line in pathlib.Path("/proc/vmstat").read_text().splitlines())
+    fields = dict(line.split() for line in pathlib.Path("/proc/vmstat").read_text("ascii").splitlines())
     return int(fields["drop_pagecache"])
 
 
