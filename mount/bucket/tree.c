@@ -6,6 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "api/same_bytes.h"
 #include "common/clock.h"
 #include "common/error.h"
 #include "common/jsonx.h"
@@ -129,14 +130,9 @@ int tree_lookup(struct tree *t, const char *prefix, const char *name, struct ent
 
 /* ---- bytes ---- */
 
-static char *checksum_of(const struct dfc_object_info *info)
-{
-    return xprintf("%s:%s", info->checksum_type, info->checksum);
-}
-
 struct entity *tree_entity(const char *key, const struct dfc_object_info *info)
 {
-    _cleanup_free_ char *checksum = checksum_of(info);
+    _cleanup_free_ char *checksum = xprintf("%s:%s", info->checksum_type, info->checksum);
     return entity_new(key, info->etag, info->checksum[0] != '\0' ? checksum : "", info->size);
 }
 
@@ -152,19 +148,6 @@ static int fetch(struct tree *t, const struct entity *e, const char *etag,
     return rc == -ENOENT ? -ESTALE : rc; /* an open file has gone */
 }
 
-/* The upload of a bucket with a backend gives the same bytes another tag: "" where it is not so. */
-static char *same_bytes_etag(struct tree *t, const struct entity *e)
-{
-    struct dfc_object_info *info;
-    if (e->checksum[0] == '\0' || tree_head(t, e->key, &info) != 0)
-        return xstrdup("");
-    _cleanup_free_ char *checksum = checksum_of(info);
-    bool same = info->size == e->size && strcmp(checksum, e->checksum) == 0;
-    char *etag = xstrdup(same ? info->etag : "");
-    dfc_object_info_free(info);
-    return etag;
-}
-
 int tree_fetch(void *tree, const struct entity *e, uint64_t offset, uint64_t length,
                const struct dfc_sink *sink)
 {
@@ -177,8 +160,9 @@ int tree_fetch(void *tree, const struct entity *e, uint64_t offset, uint64_t len
     int rc = fetch(t, e, e->etag, &range, sink);
     if (rc != -ESTALE)
         return rc;
-    _cleanup_free_ char *etag = same_bytes_etag(t, e);
-    return etag[0] != '\0' && strcmp(etag, e->etag) != 0 ? fetch(t, e, etag, &range, sink) : rc;
+    /* The upload of a bucket with a backend gives the same bytes another tag. */
+    _cleanup_free_ char *etag = same_bytes_etag(t->client, t->bucket, e->key, e->size, e->checksum);
+    return etag != NULL && strcmp(etag, e->etag) != 0 ? fetch(t, e, etag, &range, sink) : rc;
 }
 
 /* ---- room ---- */

@@ -13,7 +13,6 @@
 #include "common/rng.h"
 #include "mount/meta/memory.h"
 #include "mount/meta/testing/engines.h"
-#include "mount/meta/testing/server.h"
 
 struct fixture {
     const struct test_engine *engine;
@@ -480,7 +479,6 @@ static void a_password_is_not_shown(void **state)
     }
 }
 
-/* "redis", "postgres": that engine alone, which needs a server. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -491,13 +489,10 @@ int main(int argc, char **argv)
     };
     const struct CMUnitTest redis[] = {SUITE(TEST_REDIS)};
     const struct CMUnitTest postgres[] = {SUITE(TEST_POSTGRES)};
-    const struct server *server = argc > 1 ? server_named(argv[1]) : NULL;
-    if (server == NULL)
-        return cmocka_run_group_tests(tests, NULL, NULL);
-    if (!server_is_installed(server)) {
-        printf("skipped: there is no server %s\n", server->name);
+    const int asked = test_engines_asked(argc, argv);
+    if (asked < 0)
         return 77;
-    }
-    return server == &redis_server ? cmocka_run_group_tests(redis, NULL, NULL)
-                                   : cmocka_run_group_tests(postgres, NULL, NULL);
+    return asked == TEST_REDIS      ? cmocka_run_group_tests(redis, NULL, NULL)
+           : asked == TEST_POSTGRES ? cmocka_run_group_tests(postgres, NULL, NULL)
+                                    : cmocka_run_group_tests(tests, NULL, NULL);
 }

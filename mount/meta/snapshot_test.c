@@ -15,7 +15,6 @@
 #include "common/rng.h"
 #include "mount/meta/memory.h"
 #include "mount/meta/testing/engines.h"
-#include "mount/meta/testing/server.h"
 
 enum {
     ACCOUNTS = 3000,
@@ -251,19 +250,15 @@ static void an_error_of_the_reader_ends_it(void **state)
 #define SUITE(engine) \
     CASE(a_snapshot_is_of_one_moment, engine), CASE(an_error_of_the_reader_ends_it, engine)
 
-/* "redis", "postgres": that engine alone, which needs a server. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {SUITE(TEST_MEMORY), SUITE(TEST_SQLITE)};
     const struct CMUnitTest redis[] = {SUITE(TEST_REDIS)};
     const struct CMUnitTest postgres[] = {SUITE(TEST_POSTGRES)};
-    const struct server *server = argc > 1 ? server_named(argv[1]) : NULL;
-    if (server == NULL)
-        return cmocka_run_group_tests(tests, NULL, NULL);
-    if (!server_is_installed(server)) {
-        printf("skipped: there is no server %s\n", server->name);
+    const int asked = test_engines_asked(argc, argv);
+    if (asked < 0)
         return 77;
-    }
-    return server == &redis_server ? cmocka_run_group_tests(redis, NULL, NULL)
-                                   : cmocka_run_group_tests(postgres, NULL, NULL);
+    return asked == TEST_REDIS      ? cmocka_run_group_tests(redis, NULL, NULL)
+           : asked == TEST_POSTGRES ? cmocka_run_group_tests(postgres, NULL, NULL)
+                                    : cmocka_run_group_tests(tests, NULL, NULL);
 }

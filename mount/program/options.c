@@ -243,26 +243,29 @@ bool options_by_tcmu(const struct options *o)
     return o->mode != NULL && strcmp(o->mode, "tcmu") == 0;
 }
 
-/* A flag that does nothing without another one. */
+/* A flag that does nothing without something else. */
 static int needs_check(const struct options *o, struct error *err)
 {
-    const bool in_bucket = strcmp(o->verb, "mount") == 0 && !options_of_volume(o);
+    const bool is_volume = options_of_volume(o);
+    const bool in_bucket = strcmp(o->verb, "mount") == 0 && !is_volume;
     const bool caches = o->cache_directories != NULL, writes = o->writable || !in_bucket;
     const struct {
         const char *flag, *other;
         bool is_met;
     } needs[] = {
-        {"cache-size", "cache-dir", caches},
-        {"cache-free", "cache-dir", caches},
-        {"cache-idle", "cache-dir", caches},
-        {"part-size", "writable", writes},
-        {"write-wait", "writable", writes},
-        {"write-buffer", "writable", writes},
-        {"group-key-file", "cache-group", o->cache_group != NULL},
+        {"cache-size", "--cache-dir", caches},
+        {"cache-free", "--cache-dir", caches},
+        {"cache-idle", "--cache-dir", caches},
+        {"part-size", "--writable", writes},
+        {"write-wait", "--writable", writes},
+        {"write-buffer", "--writable", writes},
+        {"group-key-file", "--cache-group", o->cache_group != NULL},
+        {"dump-every", "a volume: its META-URL", is_volume},
+        {"dump-keep", "a volume: its META-URL", is_volume},
     };
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
         if (!needs[i].is_met && options_given(o, needs[i].flag))
-            return error_set(err, E_INVALID, "--%s needs --%s", needs[i].flag, needs[i].other);
+            return error_set(err, E_INVALID, "--%s needs %s", needs[i].flag, needs[i].other);
     }
     return 0;
 }

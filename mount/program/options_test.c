@@ -156,6 +156,9 @@ static void a_flag_that_does_nothing_is_refused(void **state)
     assert_int_equal(parse(&o, &err, WORDS("mount", "redis://h/0", "/m", "--write-buffer=1GiB")),
                      0);
     expect_error(WORDS("mount", "dfc://a", "/m", "--group-key-file=/k"), "needs --cache-group");
+    expect_error(WORDS("mount", "dfc://a", "/m", "--dump-every=0"), "needs a volume");
+    expect_error(WORDS("mount-image", "dfc://a/b", "/m", "--dump-keep=2"), "needs a volume");
+    expect_error(WORDS("mount-plogs", "dfc://a", "/m", "--dump-keep=2"), "needs a volume");
 }
 
 static void mistakes_are_named(void **state)

@@ -17,7 +17,6 @@
 
 #include "mount/meta/memory.h"
 #include "mount/meta/testing/engines.h"
-#include "mount/meta/testing/server.h"
 #include "mount/volume/check/check.h"
 #include "mount/volume/dump.h"
 
@@ -219,19 +218,15 @@ static void work_of_many_threads_adds_up(void **state)
             (void *)&test_engines[engine]                                                     \
     }
 
-/* "redis", "postgres": that engine alone, which needs a server. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {CASE(TEST_MEMORY), CASE(TEST_SQLITE)};
     const struct CMUnitTest redis[] = {CASE(TEST_REDIS)};
     const struct CMUnitTest postgres[] = {CASE(TEST_POSTGRES)};
-    const struct server *server = argc > 1 ? server_named(argv[1]) : NULL;
-    if (server == NULL)
-        return cmocka_run_group_tests(tests, NULL, NULL);
-    if (!server_is_installed(server)) {
-        printf("skipped: there is no server %s\n", server->name);
+    const int asked = test_engines_asked(argc, argv);
+    if (asked < 0)
         return 77;
-    }
-    return server == &redis_server ? cmocka_run_group_tests(redis, NULL, NULL)
-                                   : cmocka_run_group_tests(postgres, NULL, NULL);
+    return asked == TEST_REDIS      ? cmocka_run_group_tests(redis, NULL, NULL)
+           : asked == TEST_POSTGRES ? cmocka_run_group_tests(postgres, NULL, NULL)
+                                    : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -467,8 +467,7 @@ const struct http_route bucket_routes[] = {
      .reply =
          "`{\"buckets\": [{\"name\", \"id\", \"created_ms\", \"props\", \"protection\": one_copy, "
          "protected, degraded or unavailable, \"why\"}], \"hidden\": true, if there are others "
-         "that "
-         "the user may not list}`",
+         "that the user may not list}`",
      .errors = ""},
     {.name = "bucket_get",
      .method = HTTP_GET,

@@ -120,3 +120,9 @@ def await_reports(c, members):
         return all(of[m.name]["silent_ms"] < ms - 20 for m in members)
 
     wait_for(all_have, "a report of each member")
+
+
+def said_by_members(c):
+    """Logs of members that have a sanitizer's report."""
+    paths = glob.glob(os.path.join(c.dir, "cached-*.log"))
+    return [p for p in paths if b"Sanitizer" in open(p, "rb").read()]

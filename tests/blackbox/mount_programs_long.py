@@ -175,30 +175,26 @@ def restarted(bank):
     bank.server.start()
 
 
-def test_postgres_is_killed(c):
+def outlives(c, name, kill, start):
+    """kill(bank, path) while it works, and start(bank) afterwards, again and again."""
     open_to_users(c)
-    with mounted(c, made(c, "postgres"), "--allow-other", MANY) as path:
+    with mounted(c, made(c, name), "--allow-other", MANY) as path:
         os.chmod(path, 0o755)
         bank = Bank(path)
         for _ in range(ROUNDS):
-            bank.load(bank.server.kill)
-            bank.server.start()
+            bank.load(lambda: kill(bank, path))
+            start(bank)
             bank.verify()
         check(bank.committed > 0, "no transaction was committed")
         bank.server.remove()
+
+
+def test_postgres_is_killed(c):
+    outlives(c, "postgres", lambda bank, _: bank.server.kill(), lambda bank: bank.server.start())
 
 
 def test_postgres_outlives_kills_of_the_process_of_the_mount(c):
-    open_to_users(c)
-    with mounted(c, made(c, "postgres-takeover"), "--allow-other", MANY) as path:
-        os.chmod(path, 0o755)
-        bank = Bank(path)
-        for _ in range(ROUNDS):
-            bank.load(lambda: kill_server(path))
-            restarted(bank)
-            bank.verify()
-        check(bank.committed > 0, "no transaction was committed")
-        bank.server.remove()
+    outlives(c, "postgres-takeover", lambda _, path: kill_server(path), restarted)
 
 
 def test_postgres_outlives_the_mount(c):

@@ -11,7 +11,7 @@ from mount_bucket import read
 from mount_cache import (cache_of, fill, given, pieces, stats, warmup)
 from mount_lib import (clean, directory_of, kill_all, mount, mounted, needs_fuse, said_by_sanitizers, server)
 from mount_volume import made, url_of
-from mount_write import write
+from mount_write import check_files, write, write_files
 from namespaces import run
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -24,15 +24,12 @@ def filled(c, name, *flags):
     """A volume with all files, which no cache has."""
     url = made(c, name)
     with mounted(c, url, *flags) as path:
-        os.mkdir(path + "/d")
-        for file, data in FILES.items():
-            write(f"{path}/{file}", data)
+        write_files(path, FILES)
     return url
 
 
 def check_all(path):
-    for name, data in FILES.items():
-        check(read(f"{path}/{name}") == data, f"{name}: other bytes")
+    check_files(path, FILES)
 
 
 def by_tier(path):

@@ -33,6 +33,18 @@ def write(path, data):
         f.write(data)
 
 
+def write_files(path, files):
+    """{name: data}, and their directories."""
+    for name, data in files.items():
+        os.makedirs(os.path.dirname(f"{path}/{name}"), exist_ok=True)
+        write(f"{path}/{name}", data)
+
+
+def check_files(path, files):
+    for name, data in files.items():
+        check(read(f"{path}/{name}") == data, f"{name}: other bytes")
+
+
 def wrote(c, bucket, name):
     """The object's bytes, or None."""
     reply = c.get(bucket, name)

@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "api/failure.h"
+#include "api/same_bytes.h"
 #include "common/checksum.h"
 #include "common/mem.h"
 #include "vdisc/client/hosts.h"
 #include "vdisc/reference.h"
-
-DEFINE_CLEANUP(struct dfc_object_info, dfc_object_info_free);
 
 #define PIECE (256u << 10) /* bytes of metadata that are fetched at once */
 #define PIECES 64          /* kept; 16 MiB */
@@ -135,21 +134,6 @@ static int fail_get(const struct vdisc_extent *e, const char *bucket, const char
     return told->result;
 }
 
-/* Of an object that was stored again with the bytes that it had, by size and checksum; as mounts
- * do.  NULL: it is another one. */
-static char *same_bytes_etag(struct vdisc *v, const struct vdisc_extent *e, const char *bucket,
-                             const char *key)
-{
-    _cleanup_(dfc_object_info_freep)
-    struct dfc_object_info *info = NULL;
-    struct dfc_error err;
-    if (e->checksum[0] == '\0' || dfc_head(v->client, bucket, key, &info, &err) != DFC_OK)
-        return NULL;
-    _cleanup_free_ char *checksum = xprintf("%s:%s", info->checksum_type, info->checksum);
-    const bool same = info->size == vdisc_extent_size(e) && strcmp(checksum, e->checksum) == 0;
-    return same ? xstrdup(info->etag) : NULL;
-}
-
 /* `what` of an object, if it has its tag or its bytes. */
 static int get_object(struct vdisc *v, const struct vdisc_extent *e, const char *bucket,
                       const char *key, const struct dfc_get_options *what, struct passing *to,
@@ -160,7 +144,10 @@ static int get_object(struct vdisc *v, const struct vdisc_extent *e, const char 
     struct dfc_error told = {0};
     options.if_match = e->etag[0] != '\0' ? e->etag : NULL;
     int rc = dfc_get_sink(v->client, bucket, key, &sink, &options, NULL, &told);
-    _cleanup_free_ char *etag = rc == DFC_PRECONDITION ? same_bytes_etag(v, e, bucket, key) : NULL;
+    _cleanup_free_ char *etag =
+        rc == DFC_PRECONDITION
+            ? same_bytes_etag(v->client, bucket, key, vdisc_extent_size(e), e->checksum)
+            : NULL; /* as mounts do */
     options.if_match = etag;
     if (etag != NULL)
         rc = dfc_get_sink(v->client, bucket, key, &sink, &options, NULL, &told);

@@ -85,3 +85,15 @@ const struct test_engine test_engines[TEST_ENGINES] = {
     [TEST_REDIS] = {"redis", open_redis, remove_redis},
     [TEST_POSTGRES] = {"postgres", open_postgres, remove_postgres},
 };
+
+int test_engines_asked(int argc, char **argv)
+{
+    const struct server *server = argc > 1 ? server_named(argv[1]) : NULL;
+    if (server == NULL)
+        return TEST_MEMORY;
+    if (!server_is_installed(server)) {
+        printf("skipped: there is no server %s\n", server->name);
+        return -1;
+    }
+    return server == &redis_server ? TEST_REDIS : TEST_POSTGRES;
+}

@@ -13,4 +13,9 @@ struct test_engine {
 
 extern const struct test_engine test_engines[TEST_ENGINES];
 
+/* Which of them a program's suite is to run over: its argument is "redis" or "postgres", that
+ * engine alone, or absent, those that need no server: TEST_MEMORY.  Negative: the server is not
+ * installed, which was said. */
+int test_engines_asked(int argc, char **argv);
+
 const char *test_sqlite_path(void); /* while it is open */
