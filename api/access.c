@@ -3,7 +3,7 @@
 
 #include "api/admin.h"
 #include "api/failure.h"
-#include "api/secret.h"
+#include "api/identity/secret.h"
 #include "api/uri.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

@@ -3,7 +3,7 @@
 #include <openssl/crypto.h>
 
 #include "api/failure.h"
-#include "api/login.h"
+#include "api/identity/login.h"
 #include "api/signed.h"
 #include "api/uri.h"
 #include "common/clock.h"

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "api/failure.h"
-#include "api/identity.h"
+#include "api/identity/identity.h"
 #include "api/interruptible.h"
-#include "api/profile.h"
+#include "api/identity/profile.h"
 #include "api/signer.h"
-#include "api/token_cache.h"
+#include "api/identity/token_cache.h"
 #include "api/uri.h"
 #include "common/cleanup.h"
 #include "common/clock.h"

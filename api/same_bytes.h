@@ -1,4 +1,5 @@
-/* An object that was stored again with the bytes that it had, or that an upload gave another tag. */
+/* An object that was stored again with the bytes that it had, or that an upload gave another
+ * tag. */
 #pragma once
 
 #include "api/dfc.h"

@@ -6,7 +6,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "api/secret.h"
+#include "api/identity/secret.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"

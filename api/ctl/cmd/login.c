@@ -5,7 +5,7 @@
 
 #include "api/ctl/key_input.h"
 #include "api/ctl/print/user_print.h"
-#include "api/secret.h"
+#include "api/identity/secret.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

@@ -6,7 +6,7 @@
 #include "api/ctl/print/table.h"
 #include "api/ctl/print/user_print.h"
 #include "api/ctl/rate_flags.h"
-#include "api/secret.h"
+#include "api/identity/secret.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

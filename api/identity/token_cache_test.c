@@ -1,4 +1,4 @@
-#include "api/token_cache.h"
+#include "api/identity/token_cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

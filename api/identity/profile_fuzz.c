@@ -1,6 +1,6 @@
 /* The file of profiles with any bytes in it: it is refused with a sentence and stays as it is, or a
  * profile that is saved there is read back, the others stay, and it can be removed again. */
-#include "api/profile.h"
+#include "api/identity/profile.h"
 
 #include <assert.h>
 #include <fcntl.h>

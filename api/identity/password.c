@@ -3,7 +3,7 @@
 
 #include "api/call.h"
 #include "api/failure.h"
-#include "api/secret.h"
+#include "api/identity/secret.h"
 #include "common/jsonx.h"
 
 int dfc_login(struct dfc_client *c, const char *user, const char *password, char **document,

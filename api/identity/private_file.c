@@ -1,4 +1,4 @@
-#include "api/private_file.h"
+#include "api/identity/private_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

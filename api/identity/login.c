@@ -1,9 +1,9 @@
-#include "api/login.h"
+#include "api/identity/login.h"
 
 #include <openssl/crypto.h>
 
 #include "api/failure.h"
-#include "api/token_cache.h"
+#include "api/identity/token_cache.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/auth/login_proof.h"

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "api/exchange.h"
-#include "api/identity.h"
+#include "api/identity/identity.h"
 
 /* Of a client that has an identity.  EXCHANGE_REPLIED: *token is "Bearer …", to be freed with
  * secret_free().  EXCHANGE_UNSENT: nobody answered at `endpoint`, or asked to come later. */

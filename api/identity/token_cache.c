@@ -1,10 +1,10 @@
-#include "api/token_cache.h"
+#include "api/identity/token_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "api/private_file.h"
+#include "api/identity/private_file.h"
 #include "common/auth/mac.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"

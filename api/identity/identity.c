@@ -1,11 +1,11 @@
-#include "api/identity.h"
+#include "api/identity/identity.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/failure.h"
-#include "api/profile.h"
+#include "api/identity/profile.h"
 #include "common/clock.h"
 #include "common/mem.h"
 

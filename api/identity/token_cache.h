@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "api/secret.h"
+#include "api/identity/secret.h"
 
 struct token_cache {
     char *path; /* NULL: nothing is kept */

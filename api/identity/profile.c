@@ -1,12 +1,12 @@
 /* dfc_profile_*, and what clients read. */
-#include "api/profile.h"
+#include "api/identity/profile.h"
 
 #include <stdlib.h>
 
 #include "api/failure.h"
-#include "api/private_file.h"
-#include "api/secret.h"
-#include "api/token_cache.h"
+#include "api/identity/private_file.h"
+#include "api/identity/secret.h"
+#include "api/identity/token_cache.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"

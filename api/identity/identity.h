@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "api/dfc.h"
-#include "api/secret.h"
+#include "api/identity/secret.h"
 
 struct identity;
 struct profile;
