@@ -262,7 +262,7 @@ struct change *client_change(struct world *w, size_t number, const struct cluste
     cmd.kind = op->kind == OP_CREATE ? CMD_BUCKET_CREATE : CMD_BUCKET_DESTROY;
     if (op->kind == OP_SETTING) {
         bool delay = number % 2 == 0;
-        snprintf(text, sizeof text, delay ? "%zums" : "%zu", 1000 + number);
+        snprintf(text, sizeof text, delay ? "%zums" : "%zu", (delay ? 100 : 1000) + number);
         cmd = (struct command){
             .kind = CMD_CONFIG_SET, .name = delay ? "rebalance_delay" : "jobs_max", .text = text};
     }

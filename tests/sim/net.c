@@ -63,7 +63,7 @@ void call_release(void *call)
 
 /* --- the way --------------------------------------------------------------------------------- */
 
-static bool is_lost(struct world *w, int from, int to)
+bool net_loses(struct world *w, int from, int to)
 {
     return w->cut[from][to] || (!w->calm && world_draw(w, 1000) < w->loss);
 }
@@ -125,7 +125,7 @@ void call_reply(struct world *w, struct call *c, const struct answer *a)
 {
     struct answer answer = *a;
     bool dead = !w->places[c->to].up;
-    if (dead || c->answered || c->ended || is_lost(w, c->to, c->from)) {
+    if (dead || c->answered || c->ended || net_loses(w, c->to, c->from)) {
         answer_done(&answer);
         return;
     }
@@ -144,7 +144,7 @@ static void arrives(struct world *w, void *arg)
 {
     struct call *c = arg;
     if (!w->places[c->to].up) { /* nobody listens there */
-        if (!is_lost(w, c->to, c->from))
+        if (!net_loses(w, c->to, c->from))
             world_after(w, c->from, 1, refused, call_keep(c), call_release);
     } else if (c->to == STORE) {
         store_serve(w, c);
@@ -189,7 +189,7 @@ void net_call(struct world *w, int from, int to, enum channel channel, const str
     bool repeats = req->kind != ASK_CHANGE && req->kind != ASK_STORE;
     unsigned copies = repeats && world_chance(w, 60) ? 2 : 1;
     for (unsigned i = 0; i < copies; i++) {
-        if (!is_lost(w, from, to))
+        if (!net_loses(w, from, to))
             world_after(w, NOBODY, delay_ms(w), arrives_at_host, call_keep(c), call_release);
     }
     world_after(w, from, place_span(w, from, timeout_ms), times_out, call_keep(c), call_release);

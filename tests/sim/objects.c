@@ -14,6 +14,7 @@ struct objects_sim {
     bool written;
     unsigned count;
     bool has[TARGETS_MAX][OBJECTS_MAX];
+    bool under_way[TARGETS_MAX][OBJECTS_MAX]; /* the mutant's: in no store while it is sent */
 };
 
 static const char *object_name(unsigned object, char out[static OBJECT_NAME])
@@ -46,14 +47,34 @@ static bool send(struct world *w, unsigned from, unsigned to, unsigned object, u
 {
     int a = target_place(from);
     int b = target_place(to);
-    if (!w->places[b].up || w->places[b].thaw_at > w->now || w->cut[a][b] || w->cut[b][a] ||
+    if (!w->places[b].up || w->places[b].thaw_at > w->now || net_loses(w, a, b) ||
         target_sim_state(w, to)->smap.placed != placed)
         return false;
     world_note(w, a, "sends object-%u to %s", object, w->places[b].name);
     run_tally_now->moves++;
     w->objects->has[to][object] = true;
-    w->objects->has[from][object] = false;
+    if (net_loses(w, b, a)) /* the receipt: it stays at both */
+        return false;
+    w->objects->has[from][object] = w->objects->under_way[from][object] = false;
     return true;
+}
+
+static bool is_to_move(const struct world *w, const struct smap *m, unsigned index, unsigned object)
+{
+    int owner = owner_of(w, m, object);
+    return owner >= 0 && owner != (int)index &&
+           (w->objects->has[index][object] || w->objects->under_way[index][object]);
+}
+
+void objects_rebalance_begins(struct world *w, unsigned index)
+{
+    const struct smap *m = &target_sim_state(w, index)->smap;
+    for (unsigned i = 0; w->mutant == MUTANT_early_drop && i < w->objects->count; i++) {
+        if (!is_to_move(w, m, index, i))
+            continue;
+        w->objects->under_way[index][i] = true;
+        w->objects->has[index][i] = false;
+    }
 }
 
 bool objects_rebalance(struct world *w, unsigned index, const struct job *job)
@@ -62,12 +83,8 @@ bool objects_rebalance(struct world *w, unsigned index, const struct job *job)
     uint64_t placed = (uint64_t)json_integer_value(json_object_get(job->spec, "placed"));
     bool success = m->placed == placed;
     for (unsigned i = 0; i < w->objects->count && success; i++) {
-        int owner = owner_of(w, m, i);
-        if (owner < 0 || owner == (int)index || !w->objects->has[index][i])
-            continue;
-        if (w->mutant == MUTANT_early_drop)
-            w->objects->has[index][i] = false;
-        success = send(w, index, (unsigned)owner, i, placed);
+        if (is_to_move(w, m, index, i))
+            success = send(w, index, (unsigned)owner_of(w, m, i), i, placed);
     }
     return success;
 }

@@ -209,6 +209,8 @@ void net_call(struct world *w, int from, int to, enum channel channel, const str
               uint64_t timeout_ms, answer_fn *done, void *arg);
 /* All calls of the place in this channel end now with E_CANCELLED. */
 void net_end(struct world *w, int from, enum channel channel);
+/* Does what goes this way now get lost?  For what is sent without net_call. */
+bool net_loses(struct world *w, int from, int to);
 /* The receiver's side: who answers now, or keeps the call and answers later (it takes a reference).
  */
 const struct request *call_request(const struct call *c);
@@ -278,6 +280,7 @@ void objects_new(struct world *w);
 void objects_free(struct world *w);
 void objects_write(struct world *w); /* each by its owner */
 /* A target's part of the job: true where nothing of others is left there. */
+void objects_rebalance_begins(struct world *w, unsigned index);
 bool objects_rebalance(struct world *w, unsigned index, const struct job *job);
 void objects_check(struct world *w, const struct cluster_state *s);
 

@@ -119,11 +119,18 @@ static void leave_on_disk(struct part *part, bool success)
 
 static void step_ends(struct world *w, void *arg);
 
+static bool moves_objects(const struct part *part)
+{
+    return part->life.state == XACTION_RUNNING && strcmp(part->job->kind, "rebalance") == 0;
+}
+
 static void work(struct part *part)
 {
     struct world *w = part->target->w;
     uint64_t ms = world_chance(w, 10 * w->scale) ? world_draw(w, 4000) : 5 + world_draw(w, 200);
     part->life.busy = true;
+    if (moves_objects(part))
+        objects_rebalance_begins(w, target_index(part->target->place));
     world_after(w, part->target->place, ms, step_ends, part, NULL);
 }
 
@@ -141,7 +148,7 @@ static void step_ends(struct world *w, void *arg)
     struct part *part = arg;
     enum xaction_state before = part->life.state;
     bool success = !world_chance(w, 25 * w->scale);
-    if (success && before == XACTION_RUNNING && strcmp(part->job->kind, "rebalance") == 0)
+    if (success && moves_objects(part))
         success = objects_rebalance(w, target_index(part->target->place), part->job);
     leave_on_disk(part, success);
     part->life.busy = false;
