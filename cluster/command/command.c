@@ -149,8 +149,8 @@ static void restore_destroyed(struct bucket *b, uint64_t *next_id)
 static int restore_buckets(const struct cluster_state *s, const struct bmd *from, struct bmd *out,
                            uint64_t *next_id, struct error *err)
 {
-    struct bmd m = *from;
-    document_ref(m.memory);
+    struct bmd m;
+    bmd_changed(from, &(struct document_change){0}, &m); /* with a version of its own */
     for (size_t i = 0; i < from->count; i++) {
         struct bucket b = from->buckets[i];
         const struct bucket *now = find_present(s, &b);
@@ -185,8 +185,7 @@ static int apply_restore(const struct cluster_state *s, const struct command *cm
         return r;
     struct cluster_state *made = command_next_bmd(s, &buckets);
     document_unref(made->config.memory);
-    made->config = from->config;
-    document_ref(made->config.memory);
+    config_changed(&from->config, &(struct document_change){0}, &made->config);
     made->config.version = s->config.version + 1;
     made->next_bucket_id = next_id;
     made->term = state_next_term(s, (int64_t)cmd->term, true);
