@@ -8,6 +8,7 @@
 #include "cluster/base/json_items.h"
 #include "cluster/documents/delta.h"
 #include "cluster/documents/smap_change.h"
+#include "common/build.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 
@@ -60,6 +61,11 @@ static char *sum_of(const struct cluster_state *s)
     return xprintf("%016" PRIx64, XXH3_64bits(text, strlen(text)));
 }
 
+static char *own_build(void)
+{
+    return xprintf("%s %s", build_release(), build_commit());
+}
+
 /* --- the body -------------------------------------------------------------------------------- */
 
 static json_t *body_of(const struct cluster_state *from, const struct cluster_state *to)
@@ -67,9 +73,11 @@ static json_t *body_of(const struct cluster_state *from, const struct cluster_st
     if (from == NULL)
         return state_to_json(to);
     _cleanup_free_ char *sum = sum_of(to);
-    return json_pack("{s:i, s:{s:s, s:I, s:I}, s:o, s:s}", "format", state_format(to), "from",
+    _cleanup_free_ char *build = own_build();
+    return json_pack("{s:i, s:{s:s, s:I, s:I}, s:o, s:s, s:s}", "format", state_format(to), "from",
                      "cluster", from->cluster_id, "term", (json_int_t)from->term, "version",
-                     (json_int_t)from->version, "delta", state_delta(from, to), "sum", sum);
+                     (json_int_t)from->version, "delta", state_delta(from, to), "sum", sum, "build",
+                     build);
 }
 
 char *push_body_text(const struct cluster_state *from, const struct cluster_state *to)
@@ -99,9 +107,14 @@ static int begins_with(const struct cluster_state *now, json_t *from, bool *does
 static int check_sum(json_t *doc, const struct cluster_state *s, struct error *err)
 {
     const char *wanted = NULL;
-    int r = json_get_str(doc, "", "sum", &wanted, err);
-    if (r != 0 || wanted == NULL)
+    const char *build = NULL;
+    int r;
+    if ((r = json_get_str(doc, "", "sum", &wanted, err)) != 0 ||
+        (r = json_get_str(doc, "", "build", &build, err)) != 0 || wanted == NULL || build == NULL)
         return r;
+    _cleanup_free_ char *own = own_build();
+    if (strcmp(build, own) != 0)
+        return 0;
     _cleanup_free_ char *sum = sum_of(s);
     return strcmp(sum, wanted) == 0
                ? 0

@@ -3,13 +3,15 @@
  *
  *   whole        the state document (cluster/documents/state.h)
  *   difference   {"format": 1, "from": {"cluster": "c-9f…", "term": 1, "version": 7},
- *                "delta": {…}, "sum": "5f01…"}, with the format of the state that it leads to, the
- *                delta of cluster/documents/delta.h, and a sum of that state in hex: XXH3-64 of its
+ *                "delta": {…}, "sum": "5f01…", "build": "0.1.0 bd686e2eb7c2"}, with the format of
+ *                the state that it leads to, the delta of cluster/documents/delta.h, a sum of that
+ *                state in hex, and the build of the primary.  The sum is XXH3-64 of the state's
  *                head and of the sums of its documents' texts
  *
  * The sum finds whatever is not as at the primary, wherever the node's state came from: a field
- * that a node of another release has dropped, say.  The node refuses the difference, and the
- * primary sends the whole.  A primary of an earlier release tells neither format nor sum.
+ * that this node's last release has dropped, say.  The node refuses the difference, and the
+ * primary sends the whole.  Two builds may write the same document as other texts, so that a node
+ * checks the sums of its own build alone.  A primary of an earlier release tells none of the three.
  *
  * A node says in its reply that it reads differences: {"term", "version", "deltas": true}.  A
  * release that knows the whole only does not say it, so that the primary sends it no difference.

@@ -155,6 +155,30 @@ static void a_difference_that_leads_elsewhere_is_refused(void **unused)
     }
 }
 
+/* It may write the same documents as other texts. */
+static void the_sum_of_another_build_is_not_judged(void **unused)
+{
+    (void)unused;
+    const struct cluster_state *states[STATES];
+    size_t count = history_of(7, states);
+    _cleanup_free_ char *own = push_body_text(states[4], states[5]);
+    for (int other = 0; other < 2; other++) {
+        _cleanup_json_ json_t *doc = NULL;
+        struct cluster_state *out = NULL;
+        assert_int_equal(json_parse(own, strlen(own), &doc, NULL), 0);
+        json_object_set_new(doc, "sum", json_string("0123456789abcdef"));
+        if (other)
+            json_object_set_new(doc, "build", json_string("0.0.9 bd686e2eb7c2"));
+        _cleanup_free_ char *body = json_text(doc);
+        assert_int_equal(push_body_read(states[4], body, strlen(body), &out, NULL),
+                         other ? 0 : E_INVALID);
+        assert_true((out != NULL) == other);
+        state_unref(out);
+    }
+    for (size_t i = 0; i < count; i++)
+        state_unref(states[i]);
+}
+
 /* It tells neither its format nor a sum. */
 static void a_difference_of_an_earlier_release_is_read(void **unused)
 {
@@ -224,6 +248,7 @@ int main(void)
         cmocka_unit_test(a_node_that_holds_another_state_changes_nothing),
         cmocka_unit_test(a_difference_to_a_later_format_is_refused),
         cmocka_unit_test(a_difference_that_leads_elsewhere_is_refused),
+        cmocka_unit_test(the_sum_of_another_build_is_not_judged),
         cmocka_unit_test(a_difference_of_an_earlier_release_is_read),
         cmocka_unit_test(malformed_bodies_are_refused),
         cmocka_unit_test(a_reply_without_deltas_is_of_an_earlier_release),

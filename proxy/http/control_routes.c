@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "cluster/documents/push_body.h"
+#include "common/arena.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "io/pool.h"
 #include "proxy/primary/follower.h"
 #include "proxy/primary/members.h"
 #include "proxy/primary/proxy.h"
@@ -274,9 +276,11 @@ static void stop_body(struct http_request *req, const char *data, size_t len)
 
 /* --- states ---------------------------------------------------------------------------------- */
 
-/* A state that was pushed, on its way to the control loop. */
+/* A state that was pushed: read in a thread of p->push_pool, taken in the control loop. */
 struct push {
     struct http_request *req;
+    const char *data;
+    size_t len;
     struct cluster_state *state; /* NULL: the push was a difference from another state */
 };
 
@@ -289,33 +293,41 @@ static void reply_to_push(struct http_request *req)
     http_reply_json(req, 200, doc);
 }
 
+/* The memory of `push` ends with the request, which the reply may end at once. */
 static void push_take(void *arg)
 {
     struct push *push = arg;
-    struct proxy *p = http_user(push->req);
+    struct http_request *req = push->req;
+    const struct proxy *p = http_user(req);
     struct error err = ERROR_INIT;
-    if (push->state != NULL && follower_take(p->follower, push->state, &err) != 0)
+    int r = push->state != NULL ? follower_take(p->follower, push->state, &err) : 0;
+    state_unref(push->state);
+    if (r != 0)
+        proxy_reply_error(req, &err);
+    else
+        reply_to_push(req);
+}
+
+static void push_read(void *arg)
+{
+    struct push *push = arg;
+    const struct proxy *p = http_user(push->req);
+    _cleanup_state_ const struct cluster_state *now = state_current(p->state);
+    struct error err = ERROR_INIT;
+    if (push_body_read(now, push->data, push->len, &push->state, &err) != 0)
         proxy_reply_error(push->req, &err);
     else
-        reply_to_push(push->req);
-    state_unref(push->state);
-    free(push);
+        loop_post(p->loop, push_take, push);
 }
 
 static int push_of(struct http_request *req, const char *data, size_t len, struct error *err)
 {
     struct proxy *p = http_user(req);
-    _cleanup_state_ const struct cluster_state *now = state_current(p->state);
-    struct cluster_state *s;
     if (atomic_load(&p->is_primary))
         return error_set(err, E_EXISTS, "proxy '%s' is the primary and takes no state", p->id);
-    int r = push_body_read(now, data, len, &s, err);
-    if (r != 0)
-        return r;
-    struct push *push = xcalloc(1, sizeof *push);
-    *push = (struct push){.req = req, .state = s};
-    loop_post(p->loop, push_take, push);
-    return 0;
+    struct push *push = arena_alloc(http_arena(req), sizeof *push);
+    *push = (struct push){.req = req, .data = data, .len = len};
+    return pool_submit(p->push_pool, push_read, push, err);
 }
 
 static void push_body(struct http_request *req, const char *data, size_t len)

@@ -73,7 +73,7 @@ struct proxy {
     struct metastore *metastore; /* NULL at a follower of an embedded one */
     struct committer *committer;
     struct pool *overhaul;  /* one thread: work on the documents as a whole, which waits */
-    struct pool *push_pool; /* one thread: the texts of pushes */
+    struct pool *push_pool; /* one thread: the texts of pushes, made and read */
     struct pool *passwords; /* two threads: a hash takes 32 MiB */
     struct cache_groups *cache_groups;   /* whose members have reported to this primary */
     struct refused_nodes *refused_nodes; /* nodes that this primary has refused, for recovery */

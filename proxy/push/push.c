@@ -22,6 +22,7 @@ struct peer {
     struct version base; /* … and what a difference may begin with; 0: it takes none */
     struct version sent; /* in the last message … */
     bool difference;     /* … which was one */
+    bool unmatched;      /* the last one did not begin with what the node holds */
     bool other_run;      /* a new run has begun while the message was under way */
     bool active;         /* pusher_settle() waits for it … */
     bool is_proxy;       /* … or for these alone */
@@ -189,6 +190,7 @@ static void peer_renew(struct peer *peer, const struct node *n)
     peer->boot = xstrdup(n->boot);
     peer->has = (struct version){0};
     peer->base = (struct version){0};
+    peer->unmatched = false;
     peer->other_run = peer->asking;
     peer->failures = 0;
     peer->failing = false;
@@ -294,6 +296,18 @@ static bool is_refusal(int code)
            code != E_NOT_READY;
 }
 
+/* Does the difference not fit what the node has?  The whole will: that is no failure. */
+static bool is_misfit(const struct peer *peer, int code)
+{
+    return peer->difference && (code == E_INVALID || code == E_UNSUPPORTED || code == E_JSON);
+}
+
+static void note_misfit(struct peer *peer, const struct error *err)
+{
+    log_info("the whole state is pushed", lstr("node", peer->id), lerr(err));
+    peer->base = (struct version){0};
+}
+
 /* A node, or this one, that has too much to do has not failed: it is waited for. */
 static void note_failure(struct peer *peer, const struct error *err)
 {
@@ -310,18 +324,21 @@ static void note_success(struct peer *peer, const struct push_reply *r)
     if (peer->failures > 0)
         log_info("state pushed again", lstr("node", peer->id));
     peer->failing = false;
+    peer->unmatched = false;
     peer->failures = 0;
     peer->has = (struct version){r->term, r->version};
     peer->base = r->deltas ? peer->has : (struct version){0};
 }
 
 /* The difference did not begin with what the node holds.  The next one does, if that state is kept:
- * it may have taken a difference whose reply was lost. */
+ * it may have taken a difference whose reply was lost.  The whole follows if that one does not
+ * either. */
 static void note_no_match(struct peer *peer, const struct push_reply *r)
 {
     struct version holds = {r->term, r->version};
     bool is_news = is_older(peer->base, holds) || is_older(holds, peer->base);
-    peer->base = r->deltas && is_news ? holds : (struct version){0};
+    peer->base = r->deltas && is_news && !peer->unmatched ? holds : (struct version){0};
+    peer->unmatched = true;
     log_debug("state is pushed again", lstr("node", peer->id), lu64("from", peer->base.version));
 }
 
@@ -338,6 +355,8 @@ static void note_reply(struct peer *peer, const struct push_reply *r, const stru
 {
     if (peer->other_run)
         peer->other_run = false; /* it tells nothing of the run that there is now */
+    else if (err != NULL && is_misfit(peer, err->code))
+        note_misfit(peer, err);
     else if (err != NULL)
         note_failure(peer, err);
     else if (!is_older((struct version){r->term, r->version}, peer->sent))

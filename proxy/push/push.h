@@ -11,7 +11,8 @@
  *   a run of a node that is older than this pusher   from the state that the last primary has left
  *   one that joins, or begins anew                   the whole
  *   one that has replied                             from what it said that it holds
- *   one that holds another state than that           from that one, at once
+ *   one that holds another state than that           from that one, at once; then the whole
+ *   one that the difference does not fit             the whole, at once
  *   one that refused                                 the whole
  *
  * What is repeated since no reply came is what it was.

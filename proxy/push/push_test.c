@@ -379,13 +379,10 @@ static void a_difference_without_a_reply_is_repeated(void **unused)
     struct world w = {0};
     struct pusher *ps = pusher_with_a_difference(&w);
     for (uint64_t now = 2000; now < 60000; now += 10000) {
-        answer(&w, "t1", false);
+        answer_code(&w, "t1", now < 30000 ? E_NET : E_TIMEOUT);
         pusher_tick(ps, now);
         assert_true(w.messages[0].from > 0);
     }
-    answer_code(&w, "t1", E_TIMEOUT);
-    pusher_tick(ps, 70000);
-    assert_true(w.messages[0].from > 0);
     leave(&w, ps);
 }
 
@@ -394,9 +391,50 @@ static void a_difference_that_is_refused_is_followed_by_the_whole(void **unused)
     (void)unused;
     struct world w = {0};
     struct pusher *ps = pusher_with_a_difference(&w);
-    answer_code(&w, "t1", E_INVALID);
+    answer_code(&w, "t1", E_IO);
     pusher_tick(ps, 2000);
     assert_int_equal(w.messages[0].from, 0);
+    leave(&w, ps);
+}
+
+/* It is no failure: who waits for the node waits for the whole. */
+static void a_difference_that_does_not_fit_is_followed_by_the_whole_at_once(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_with_a_difference(&w);
+    pusher_settle(ps, w.state, SETTLE_NODES, 9000, count_settled, &w.settled);
+    answer_code(&w, "t1", E_INVALID);
+    assert_int_equal(w.settled, 0);
+    assert_int_equal(w.messages[0].from, 0);
+    answer(&w, "t1", true);
+    assert_int_equal(w.settled, 1);
+    change(&w, ps);
+    assert_true(w.messages[0].from > 0); /* the next one may fit */
+    pusher_settle(ps, w.state, SETTLE_NODES, 9000, count_settled, &w.settled);
+    for (int i = 0; i < 2; i++) /* the whole does not fit either: this is one */
+        answer_code(&w, "t1", E_UNSUPPORTED);
+    assert_int_equal(w.settled, 2);
+    leave(&w, ps);
+}
+
+/* Its replies change between two states, as those of two processes under one address would. */
+static void a_node_whose_word_does_not_hold_gets_the_whole(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_with_a_difference(&w);
+    uint64_t first = w.state->version;
+    change(&w, ps);
+    change(&w, ps);
+    answer(&w, "t1", true);
+    const uint64_t begins_with[] = {first, first + 1, 0};
+    const uint64_t holds[] = {first + 1, first, first + 2};
+    for (size_t i = 0; i < 3; i++) {
+        struct message m = w.messages[--w.count];
+        assert_int_equal(m.from, begins_with[i]);
+        reply(&w, &m, holds[i], NULL);
+    }
     leave(&w, ps);
 }
 
@@ -541,6 +579,8 @@ int main(void)
         cmocka_unit_test(a_node_that_holds_another_state_gets_the_whole_at_once),
         cmocka_unit_test(a_difference_without_a_reply_is_repeated),
         cmocka_unit_test(a_difference_that_is_refused_is_followed_by_the_whole),
+        cmocka_unit_test(a_difference_that_does_not_fit_is_followed_by_the_whole_at_once),
+        cmocka_unit_test(a_node_whose_word_does_not_hold_gets_the_whole),
         cmocka_unit_test(a_node_that_is_busy_is_still_awaited),
         cmocka_unit_test(a_late_reply_of_an_earlier_run_is_not_believed),
         cmocka_unit_test(another_primary_sends_differences),
