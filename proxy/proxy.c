@@ -314,7 +314,7 @@ static int start_io(struct proxy *p, struct error *err)
         (r = committer_new(p, &p->committer, err)) != 0 ||
         (r = pool_new("overhaul", 1, 2, &p->overhaul, err)) != 0 ||
         (r = pool_new("push-text", 1, PUSH_TEXTS_MAX, &p->push_pool, err)) != 0 ||
-        (r = pool_keep(p->overhaul, 1, err)) != 0 ||
+        (r = pool_keep(p->push_pool, 1, err)) != 0 || (r = pool_keep(p->overhaul, 1, err)) != 0 ||
         (r = pool_new("passwords", 2, 64, &p->passwords, err)) != 0 ||
         (r = start_data(p, err)) != 0 ||
         (r = start_loop(p, "list", PROXY_CONNECTIONS_PER_HOST, &p->list_loop, &p->list_client,

@@ -66,23 +66,26 @@ static char *own_build(void)
     return xprintf("%s %s", build_release(), build_commit());
 }
 
+static uint64_t sum_of_build(const char *build)
+{
+    return build != NULL ? XXH3_64bits(build, strlen(build)) : 0;
+}
+
 /* --- the body -------------------------------------------------------------------------------- */
 
-static json_t *body_of(const struct cluster_state *from, const struct cluster_state *to)
+static json_t *difference_of(const struct cluster_state *from, const struct cluster_state *to)
 {
-    if (from == NULL)
-        return state_to_json(to);
     _cleanup_free_ char *sum = sum_of(to);
-    _cleanup_free_ char *build = own_build();
-    return json_pack("{s:i, s:{s:s, s:I, s:I}, s:o, s:s, s:s}", "format", state_format(to), "from",
+    return json_pack("{s:i, s:{s:s, s:I, s:I}, s:o, s:s}", "format", state_format(to), "from",
                      "cluster", from->cluster_id, "term", (json_int_t)from->term, "version",
-                     (json_int_t)from->version, "delta", state_delta(from, to), "sum", sum, "build",
-                     build);
+                     (json_int_t)from->version, "delta", state_delta(from, to), "sum", sum);
 }
 
 char *push_body_text(const struct cluster_state *from, const struct cluster_state *to)
 {
-    _cleanup_json_ json_t *doc = body_of(from, to);
+    _cleanup_json_ json_t *doc = from != NULL ? difference_of(from, to) : state_to_json(to);
+    _cleanup_free_ char *build = own_build();
+    json_object_set_new(doc, "build", json_string(build));
     return json_text(doc);
 }
 
@@ -104,17 +107,9 @@ static int begins_with(const struct cluster_state *now, json_t *from, bool *does
     return 0;
 }
 
-static int check_sum(json_t *doc, const struct cluster_state *s, struct error *err)
+/* Is the state that the difference leads to the primary's? */
+static int check_sum(const struct cluster_state *s, const char *wanted, struct error *err)
 {
-    const char *wanted = NULL;
-    const char *build = NULL;
-    int r;
-    if ((r = json_get_str(doc, "", "sum", &wanted, err)) != 0 ||
-        (r = json_get_str(doc, "", "build", &build, err)) != 0 || wanted == NULL || build == NULL)
-        return r;
-    _cleanup_free_ char *own = own_build();
-    if (strcmp(build, own) != 0)
-        return 0;
     _cleanup_free_ char *sum = sum_of(s);
     return strcmp(sum, wanted) == 0
                ? 0
@@ -123,8 +118,32 @@ static int check_sum(json_t *doc, const struct cluster_state *s, struct error *e
                            (unsigned long long)s->term, (unsigned long long)s->version);
 }
 
+static int check_builds(const struct cluster_state *now, const char *build, struct error *err)
+{
+    return now->given_by == sum_of_build(build)
+               ? 0
+               : error_set(
+                     err, E_INVALID,
+                     "the primary is of build '%.64s', and this node's state %llu.%llu is not "
+                     "from that build",
+                     build, (unsigned long long)now->term, (unsigned long long)now->version);
+}
+
+static int check_difference(const struct cluster_state *now, const struct cluster_state *s,
+                            json_t *doc, const char *build, struct error *err)
+{
+    const char *sum = NULL;
+    int r = json_get_str(doc, "", "sum", &sum, err);
+    if (r != 0 || build == NULL)
+        return r;
+    _cleanup_free_ char *own = own_build();
+    if (strcmp(build, own) != 0)
+        return check_builds(now, build, err);
+    return sum != NULL ? check_sum(s, sum, err) : 0;
+}
+
 static int read_difference(const struct cluster_state *now, json_t *doc, json_t *from,
-                           struct cluster_state **out, struct error *err)
+                           const char *build, struct cluster_state **out, struct error *err)
 {
     json_t *delta = NULL;
     struct cluster_state *s;
@@ -136,7 +155,7 @@ static int read_difference(const struct cluster_state *now, json_t *doc, json_t 
         (r = json_present(delta, "", "delta", err)) != 0 || !does ||
         (r = state_patch(now, delta, &s, err)) != 0)
         return r;
-    if ((r = check_sum(doc, s, err)) != 0)
+    if ((r = check_difference(now, s, doc, build, err)) != 0)
         state_unref(s);
     else
         *out = s;
@@ -148,16 +167,21 @@ int push_body_read(const struct cluster_state *now, const char *text, size_t len
 {
     _cleanup_json_ json_t *doc = NULL;
     json_t *from = NULL;
+    const char *build = NULL;
     *out = NULL;
     int r = json_parse(text, len, &doc, err);
     if (r != 0)
         return r;
     if (!json_is_object(doc))
         return error_set(err, E_JSON, "a push must be an object");
-    if ((r = json_get_object(doc, "", "from", &from, err)) != 0)
+    if ((r = json_get_object(doc, "", "from", &from, err)) != 0 ||
+        (r = json_get_str(doc, "", "build", &build, err)) != 0)
         return r;
-    return from == NULL ? state_from_json(doc, out, err)
-                        : read_difference(now, doc, from, out, err);
+    r = from == NULL ? state_from_json(doc, out, err)
+                     : read_difference(now, doc, from, build, out, err);
+    if (*out != NULL)
+        (*out)->given_by = sum_of_build(build);
+    return r;
 }
 
 json_t *push_reply_to_json(const struct push_reply *r)

@@ -1,7 +1,7 @@
 /* The body of a push, PUT /v1/cluster/state: a whole state, or the difference from a state that the
  * node holds.
  *
- *   whole        the state document (cluster/documents/state.h)
+ *   whole        the state document (cluster/documents/state.h), and "build"
  *   difference   {"format": 1, "from": {"cluster": "c-9f…", "term": 1, "version": 7},
  *                "delta": {…}, "sum": "5f01…", "build": "0.1.0 bd686e2eb7c2"}, with the format of
  *                the state that it leads to, the delta of cluster/documents/delta.h, a sum of that
@@ -10,8 +10,12 @@
  *
  * The sum finds whatever is not as at the primary, wherever the node's state came from: a field
  * that this node's last release has dropped, say.  The node refuses the difference, and the
- * primary sends the whole.  Two builds may write the same document as other texts, so that a node
- * checks the sums of its own build alone.  A primary of an earlier release tells none of the three.
+ * primary sends the whole.
+ *
+ * Two builds may write the same document as other texts, so that a node checks the sums of its own
+ * build alone.  From another build it takes a difference only from a state that this build gave:
+ * that has what that build knows, and nothing more.  A primary of an earlier release tells neither
+ * format, sum nor build, and its differences are taken as they are.
  *
  * A node says in its reply that it reads differences: {"term", "version", "deltas": true}.  A
  * release that knows the whole only does not say it, so that the primary sends it no difference.

@@ -155,26 +155,40 @@ static void a_difference_that_leads_elsewhere_is_refused(void **unused)
     }
 }
 
-/* It may write the same documents as other texts. */
-static void the_sum_of_another_build_is_not_judged(void **unused)
+/* A push as a primary of another build sends it: its sum is of other texts than ours. */
+static struct cluster_state *given(const struct cluster_state *now,
+                                   const struct cluster_state *from, const struct cluster_state *to,
+                                   int code)
+{
+    _cleanup_free_ char *own = push_body_text(from, to);
+    _cleanup_json_ json_t *doc = NULL;
+    struct cluster_state *out;
+    assert_int_equal(json_parse(own, strlen(own), &doc, NULL), 0);
+    if (from != NULL)
+        json_object_set_new(doc, "sum", json_string("0123456789abcdef"));
+    json_object_set_new(doc, "build", json_string("0.0.9 bd686e2eb7c2"));
+    _cleanup_free_ char *body = json_text(doc);
+    assert_int_equal(push_body_read(now, body, strlen(body), &out, NULL), code);
+    return out;
+}
+
+static void a_difference_of_another_build_begins_with_what_that_build_gave(void **unused)
 {
     (void)unused;
     const struct cluster_state *states[STATES];
     size_t count = history_of(7, states);
-    _cleanup_free_ char *own = push_body_text(states[4], states[5]);
-    for (int other = 0; other < 2; other++) {
-        _cleanup_json_ json_t *doc = NULL;
-        struct cluster_state *out = NULL;
-        assert_int_equal(json_parse(own, strlen(own), &doc, NULL), 0);
-        json_object_set_new(doc, "sum", json_string("0123456789abcdef"));
-        if (other)
-            json_object_set_new(doc, "build", json_string("0.0.9 bd686e2eb7c2"));
-        _cleanup_free_ char *body = json_text(doc);
-        assert_int_equal(push_body_read(states[4], body, strlen(body), &out, NULL),
-                         other ? 0 : E_INVALID);
-        assert_true((out != NULL) == other);
-        state_unref(out);
-    }
+    assert_null(given(states[4], states[4], states[5], E_INVALID));
+    _cleanup_state_ const struct cluster_state *whole = given(states[4], NULL, states[5], 0);
+    _cleanup_state_ const struct cluster_state *next = given(whole, states[5], states[6], 0);
+    assert_int_equal(state_compare(next, states[6]), 0);
+    _cleanup_state_ const struct cluster_state *last = given(next, states[6], states[7], 0);
+    assert_int_equal(state_compare(last, states[7]), 0);
+    _cleanup_free_ char *own = push_body_text(states[7], states[8]);
+    struct cluster_state *out;
+    assert_int_equal(push_body_read(last, own, strlen(own), &out, NULL), 0); /* the sum fits */
+    assert_true(out->given_by != last->given_by);
+    assert_null(given(out, states[8], states[9], E_INVALID));
+    state_unref(out);
     for (size_t i = 0; i < count; i++)
         state_unref(states[i]);
 }
@@ -248,7 +262,7 @@ int main(void)
         cmocka_unit_test(a_node_that_holds_another_state_changes_nothing),
         cmocka_unit_test(a_difference_to_a_later_format_is_refused),
         cmocka_unit_test(a_difference_that_leads_elsewhere_is_refused),
-        cmocka_unit_test(the_sum_of_another_build_is_not_judged),
+        cmocka_unit_test(a_difference_of_another_build_begins_with_what_that_build_gave),
         cmocka_unit_test(a_difference_of_an_earlier_release_is_read),
         cmocka_unit_test(malformed_bodies_are_refused),
         cmocka_unit_test(a_reply_without_deltas_is_of_an_earlier_release),

@@ -67,6 +67,7 @@ struct cluster_state *state_next(const struct cluster_state *s)
     struct cluster_state *next = state_alloc();
     *next = *s;
     next->version = s->version + 1;
+    next->given_by = 0;
     next->cluster_id = xstrdup(s->cluster_id);
     next->primary = xstrdup(s->primary);
     document_ref(next->smap.memory);

@@ -56,7 +56,8 @@ struct cluster_state {
     uint64_t version;
     uint64_t term_version; /* the version with which the term began; 0: not known */
     uint64_t next_bucket_id;
-    char *primary; /* node id of the proxy that wrote this */
+    char *primary;     /* node id of the proxy that wrote this */
+    uint64_t given_by; /* in memory alone: of the primary's build, see push_body.h; 0: not known */
     struct smap smap;
     struct bmd bmd;
     struct cluster_config config;

@@ -293,14 +293,23 @@ static void reply_to_push(struct http_request *req)
     http_reply_json(req, 200, doc);
 }
 
+/* A primary without others has no follower; nor has it one when its documents have moved away. */
+static int take(struct proxy *p, const struct cluster_state *s, struct error *err)
+{
+    if (p->follower != NULL)
+        return follower_take(p->follower, s, err);
+    return error_set(err, E_NOT_READY,
+                     "proxy '%s' is not the primary any more and takes no state: start it again",
+                     p->id);
+}
+
 /* The memory of `push` ends with the request, which the reply may end at once. */
 static void push_take(void *arg)
 {
     struct push *push = arg;
     struct http_request *req = push->req;
-    const struct proxy *p = http_user(req);
     struct error err = ERROR_INIT;
-    int r = push->state != NULL ? follower_take(p->follower, push->state, &err) : 0;
+    int r = push->state != NULL ? take(http_user(req), push->state, &err) : 0;
     state_unref(push->state);
     if (r != 0)
         proxy_reply_error(req, &err);

@@ -306,6 +306,7 @@ static void note_misfit(struct peer *peer, const struct error *err)
 {
     log_info("the whole state is pushed", lstr("node", peer->id), lerr(err));
     peer->base = (struct version){0};
+    peer->failing = false;
 }
 
 /* A node, or this one, that has too much to do has not failed: it is waited for. */
@@ -314,6 +315,7 @@ static void note_failure(struct peer *peer, const struct error *err)
     if (peer->failures == 0)
         log_warn("state not pushed", lstr("node", peer->id), lerr(err));
     peer->failing = err->code != E_OVERLOAD;
+    peer->unmatched = false; /* it may have taken what it was sent */
     if (is_refusal(err->code))
         peer->base = (struct version){0};
     peer->retry_ms = peer->pusher->now_ms + backoff_ms(&after_failure, ++peer->failures);

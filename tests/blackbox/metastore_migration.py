@@ -132,6 +132,12 @@ def test_under_load_nothing_is_lost_or_made_twice(c, etcd):
     equal(again.returncode, 0, f"the same again: {again.stderr}")
     check(migrate(c, etcd, "/other", "--retries", 0).returncode != 0, "to another place")
     equal(names(c), old | set(creator.acknowledged), "buckets of the old primary")
+    # The proxy that reads the new place pushes to the old one, as long as that runs.
+    url = c.get_json("/v1/daemon")["control_url"] + "/v1/cluster/state"
+    state = c.member.request("GET", url).expect(200).json()
+    state["version"] += 1
+    pushed = c.member.request("PUT", url, json.dumps(state).encode()).expect(503)
+    check("start it again" in pushed.json()["message"], pushed.body)
     # Nobody starts upon the log by mistake.
     c.stop("p1")
     refused = c.run("start", "p1", ok=False)

@@ -75,6 +75,7 @@ void objects_rebalance_begins(struct world *w, unsigned index)
         w->objects->under_way[index][i] = true;
         w->objects->has[index][i] = false;
     }
+    objects_check(w, check_head(w));
 }
 
 bool objects_rebalance(struct world *w, unsigned index, const struct job *job)
@@ -86,6 +87,7 @@ bool objects_rebalance(struct world *w, unsigned index, const struct job *job)
         if (is_to_move(w, m, index, i))
             success = send(w, index, (unsigned)owner_of(w, m, i), i, placed);
     }
+    objects_check(w, check_head(w));
     return success;
 }
 
