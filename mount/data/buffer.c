@@ -4,6 +4,9 @@
  *                 -> waits for each block in turn, and copies it
  *     fetcher     -> store->fetch() writes into the blocks, each is READY when it is full
  *
+ * A short read at a random place: store->near(), in the reader's thread; if it has the bytes, that
+ * is all.
+ *
  * A reader holds one block at a time and waits for room holding none, so readers never wait for
  * each other in a circle.  A failed fetch takes its blocks out of the table: its readers get the
  * error, the next reader fetches again. */
@@ -20,6 +23,7 @@
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "mount/data/blocks.h"
+#include "mount/data/touched.h"
 
 #define FETCH_BLOCKS 8         /* of one request, which ends where a multiple of them does */
 #define INTERRUPT_MS 50        /* how often a waiting reader looks */
@@ -51,6 +55,7 @@ struct buffer {
     pthread_cond_t work;  /* for fetchers */
     pthread_cond_t news;  /* for readers: a block is ready or failed, or room was made */
     struct blocks blocks;
+    struct touched touched;     /* by reads that near() may serve */
     struct queue wanted, ahead; /* a reader waits; none does */
     unsigned readers;
     bool stop;
@@ -290,12 +295,32 @@ void buffer_request(struct buffer *b, struct entity *e, struct span wanted, stru
     pthread_mutex_unlock(&b->lock);
 }
 
+/* The lock is held, but while the store is asked. */
+static bool read_near(struct buffer *b, const struct buffer_read *r, void *to)
+{
+    const uint64_t index = r->offset / ENTITY_BLOCK;
+    if (b->store.near == NULL || r->size == 0 || r->size > NEAR_MOST ||
+        r->ahead.from < r->ahead.to || (r->offset + r->size - 1) / ENTITY_BLOCK != index ||
+        blocks_find(&b->blocks, r->entity, index) != NULL ||
+        touched_again(&b->touched, r->entity, index))
+        return false;
+    pthread_mutex_unlock(&b->lock);
+    bool is_near = b->store.near(b->store.context, r->entity, r->offset, r->size, to);
+    pthread_mutex_lock(&b->lock);
+    return is_near;
+}
+
 int buffer_read(struct buffer *b, const struct buffer_read *r, void *to)
 {
     size_t done = 0, copied;
     int rc = 0;
     assert(r->offset + r->size <= r->entity->size);
     pthread_mutex_lock(&b->lock);
+    if (read_near(b, r, to)) {
+        pthread_mutex_unlock(&b->lock);
+        metric_add(b->read, r->size);
+        return 0;
+    }
     request(b, r->entity, (struct span){r->offset, r->offset + r->size}, &b->wanted);
     request(b, r->entity, r->ahead, &b->ahead);
     while (rc == 0 && done < r->size) {
@@ -350,6 +375,7 @@ struct buffer *buffer_new(const struct buffer_options *options, const struct dat
     b->store = *store;
     b->read = metric_get(M_mount_read_bytes_total, "tier=\"buffer\"");
     blocks_init(&b->blocks, options->bytes);
+    touched_init(&b->touched, options->bytes / ENTITY_BLOCK + 1);
     queue_init(&b->wanted);
     queue_init(&b->ahead);
     pthread_mutex_init(&b->lock, NULL);
@@ -378,6 +404,7 @@ void buffer_free(struct buffer *b)
     for (unsigned i = 0; i < b->fetchers; i++)
         pthread_join(b->threads[i], NULL);
     blocks_done(&b->blocks);
+    touched_done(&b->touched);
     pthread_cond_destroy(&b->news);
     pthread_cond_destroy(&b->work);
     pthread_mutex_destroy(&b->lock);

@@ -5,6 +5,9 @@
  * of an object that is fetched whole, after its checksum was compared.  Of two readers of one block
  * one fetch serves both.  The block that was read longest ago leaves first.
  *
+ * A short read at a random place is served by the store's near(), if that has it: a block is 32
+ * times as large.  The block is fetched if another such read touches it soon.
+ *
  * All functions may be called from any thread. */
 #pragma once
 
@@ -18,12 +21,17 @@
 #include "mount/data/entity.h"
 #include "mount/data/readahead.h"
 
+#define NEAR_MOST (32u << 10) /* bytes */
+
 /* Where entities come from.  fetch: these bytes of the entity into the sink, which can be rewound
- * if they are the whole entity.  0 or -errno: ESTALE where the object is another one by now. */
+ * if they are the whole entity.  0 or -errno: ESTALE where the object is another one by now.
+ * near: true, and up to NEAR_MOST bytes of one block, if they are on this machine; a fetch serves
+ * all else.  NULL: nothing is. */
 struct data_store {
     void *context;
     int (*fetch)(void *context, const struct entity *e, uint64_t offset, uint64_t length,
                  const struct dfc_sink *sink);
+    bool (*near)(void *context, const struct entity *e, uint64_t offset, size_t length, void *to);
 };
 
 /* A sink for those who want bytes to come, and not the bytes. */

@@ -249,6 +249,52 @@ static void a_settled_range_has_no_call(void **state)
     buffer_free(b);
 }
 
+struct near_by {
+    struct fake fake; /* first: of the fetches */
+    bool has;
+    unsigned asked;
+};
+
+static bool fake_near(void *context, const struct entity *e, uint64_t offset, size_t length,
+                      void *to)
+{
+    struct near_by *n = context;
+    (void)e;
+    n->asked++;
+    for (size_t i = 0; n->has && i < length; i++)
+        ((char *)to)[i] = byte_at(offset + i);
+    return n->has;
+}
+
+static void a_short_read_at_a_random_place_is_served_near(void **state)
+{
+    (void)state;
+    struct near_by n = {.fake = {.lock = PTHREAD_MUTEX_INITIALIZER}, .has = true};
+    const struct buffer_options options = {.bytes = 8 * MIB, .fetchers = 1};
+    const struct data_store store = {.context = &n, .fetch = fake_fetch, .near = fake_near};
+    struct buffer *b = buffer_new(&options, &store);
+    struct entity *e = entity_new("a", "\"1\"", "", 3 * MIB);
+    assert_int_equal(read_at(b, e, 3 * ENTITY_BLOCK - 4096, 4096), 0);
+    assert_int_equal(buffer_used(b), 0);
+    assert_int_equal(read_at(b, e, 2 * ENTITY_BLOCK, 4096), 0); /* again there: it is fetched */
+    assert_int_equal(buffer_used(b), ENTITY_BLOCK);
+    assert_int_equal(read_at(b, e, 2 * ENTITY_BLOCK + 7, 4096), 0);
+    assert_int_equal(n.asked, 1);
+    assert_int_equal(read_at(b, e, MIB - 1, 2), 0); /* of two blocks */
+    assert_int_equal(read_at(b, e, 2 * MIB, NEAR_MOST + 1), 0);
+    char one;
+    const struct buffer_read r = {.entity = e, .size = 1, .ahead = {1, ENTITY_BLOCK}};
+    assert_int_equal(buffer_read(b, &r, &one), 0);
+    assert_int_equal(n.asked, 1);
+    uint64_t fetched = n.fake.bytes;
+    n.has = false;
+    assert_int_equal(read_at(b, e, 2 * MIB + 5 * ENTITY_BLOCK, 1), 0);
+    assert_int_equal(n.asked, 2);
+    assert_int_equal(n.fake.bytes, fetched + ENTITY_BLOCK);
+    entity_unref(e);
+    buffer_free(b);
+}
+
 static void readers_share(void **state)
 {
     (void)state;
@@ -274,6 +320,7 @@ int main(void)
         cmocka_unit_test(an_interrupted_reader_leaves),
         cmocka_unit_test(many_readers_in_little_room),
         cmocka_unit_test(a_settled_range_has_no_call),
+        cmocka_unit_test(a_short_read_at_a_random_place_is_served_near),
         cmocka_unit_test(readers_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,6 +170,42 @@ int tiers_fetch(void *tiers, const struct entity *e, uint64_t offset, uint64_t l
     return rc;
 }
 
+/* ---- a few bytes of the cache ---- */
+
+struct few {
+    uint64_t at, from, to; /* at: of the bytes that come next; [from, to) is wanted */
+    char *out;
+};
+
+static int few_take(void *context, const void *data, size_t size)
+{
+    struct few *f = context;
+    const uint64_t end = f->at + size;
+    const uint64_t from = f->at > f->from ? f->at : f->from;
+    const uint64_t to = end < f->to ? end : f->to;
+    if (from < to)
+        memcpy(f->out + (from - f->from), (const char *)data + (from - f->at), (size_t)(to - from));
+    f->at = end;
+    return 0;
+}
+
+bool tiers_near(void *tiers, const struct entity *e, uint64_t offset, size_t length, void *to)
+{
+    const struct tiers *t = tiers;
+    const uint64_t begin = offset / PIECE_PART * PIECE_PART;
+    const uint64_t end = span_end(offset + length - 1, e->size, PIECE_PART);
+    struct few few = {.at = begin, .from = offset, .to = offset + length, .out = to};
+    if (!is_cached(t, e) || begin / PIECE_BYTES != (end - 1) / PIECE_BYTES)
+        return false;
+    struct named n = named_of(t, e);
+    const struct cache_span span = {.entity = &n.entity, .offset = begin, .size = end - begin};
+    const bool has = cache_read(t->cache, &span, few_take, &few) == (int64_t)(end - begin);
+    if (has)
+        count(of_disk, end - begin);
+    named_done(&n);
+    return has;
+}
+
 /* ---- what was written, what is damaged ---- */
 
 void tiers_put(struct tiers *t, const struct entity *e, const char *data)

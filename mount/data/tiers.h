@@ -21,6 +21,9 @@ struct tiers {
 int tiers_fetch(void *tiers, const struct entity *e, uint64_t offset, uint64_t length,
                 const struct dfc_sink *sink);
 
+/* As near of struct data_store: what the cache has. */
+bool tiers_near(void *tiers, const struct entity *e, uint64_t offset, size_t length, void *to);
+
 /* Brings what is missing of the range into the cache, and waits until it is written: 0, or -errno.
  * EOPNOTSUPP: there is no cache, or the entity is none for it; ENOSPC: the cache has not taken all
  * of it. */

@@ -307,6 +307,39 @@ static void what_differs_leaves(void **state)
     entity_unref(e);
 }
 
+static bool near(struct world *w, const struct entity *e, uint64_t offset, size_t length)
+{
+    _cleanup_free_ char *got = xmalloc(length);
+    if (!tiers_near(&w->tiers, e, offset, length, got))
+        return false;
+    assert_true(pattern_matches(got, letter(e), offset, length));
+    return true;
+}
+
+static void a_few_bytes_come_from_the_cache_alone(void **state)
+{
+    struct world *w = *state;
+    const size_t few = 4096;
+    struct entity *e = entity_new("a/b", "\"1\"", "", SIZE);
+    struct entity *weak = entity_new("a/b", "W/\"1\"", "", SIZE);
+    assert_false(near(w, e, 0, few));
+    assert_int_equal(fetch(w, e, 0, SIZE), 0);
+    cache_flush(w->tiers.cache);
+    uint64_t given = w->fake.bytes;
+    assert_true(near(w, e, 0, few));
+    assert_true(near(w, e, PIECE_PART - 1, 2)); /* of two parts */
+    assert_true(near(w, e, PIECE_PART - 1, NEAR_MOST));
+    assert_true(near(w, e, SIZE - 1, 1));
+    assert_true(near(w, e, PIECE_BYTES - few, few));
+    assert_false(near(w, e, PIECE_BYTES - 1, 2)); /* of two pieces */
+    assert_false(near(w, weak, 0, few));
+    assert_int_equal(fault_configure("cache.read=EIO", NULL), 0);
+    assert_false(near(w, e, 0, few));
+    assert_int_equal(w->fake.bytes, given);
+    entity_unref(e);
+    entity_unref(weak);
+}
+
 static void sets_are_two_directories(void **state)
 {
     (void)state;
@@ -335,6 +368,7 @@ int main(void)
         TEST(what_cannot_be_written_is_not_warm),
         TEST(what_was_written_is_kept),
         TEST(what_differs_leaves),
+        TEST(a_few_bytes_come_from_the_cache_alone),
         cmocka_unit_test(sets_are_two_directories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
