@@ -54,9 +54,29 @@ void objects_init(struct objects *o)
 
 void objects_done(struct objects *o)
 {
-    for (unsigned i = 0; i < OBJECTS_KNOWN; i++)
-        entity_unref(o->known[i].entity);
+    for (unsigned i = 0; i < OBJECTS_ROWS; i++) {
+        for (unsigned k = 0; k < OBJECTS_OF_ROW; k++)
+            entity_unref(o->known[i][k].entity);
+    }
     pthread_mutex_destroy(&o->lock);
+}
+
+/* The place of the block, which is the first of its row now; without an entity: it is not known. */
+static struct known *place_of(struct objects *o, uint64_t slice, uint64_t block)
+{
+    const uint64_t name[] = {slice, block};
+    struct known *row = o->known[XXH3_64bits(name, sizeof name) % OBJECTS_ROWS];
+    unsigned i = 0;
+    while (i < OBJECTS_OF_ROW - 1 && (row[i].slice != slice || row[i].block != block))
+        i++;
+    struct known k = row[i];
+    if (k.slice != slice || k.block != block) {
+        entity_unref(k.entity);
+        k = (struct known){slice, block, NULL};
+    }
+    memmove(&row[1], &row[0], i * sizeof *row);
+    row[0] = k;
+    return &row[0];
 }
 
 struct entity *objects_entity(struct objects *o, const struct volume_format *format,
@@ -64,13 +84,12 @@ struct entity *objects_entity(struct objects *o, const struct volume_format *for
 {
     if (e->sums_count != ((uint64_t)e->size + SLICE_SUM_BYTES - 1) / SLICE_SUM_BYTES)
         return NULL;
-    struct known *k = &o->known[(e->slice * 16 + block) % OBJECTS_KNOWN];
     pthread_mutex_lock(&o->lock);
-    if (k->entity == NULL || k->slice != e->slice || k->block != block) {
+    struct known *k = place_of(o, e->slice, block);
+    if (k->entity == NULL) {
         uint64_t bytes = objects_bytes(e->size, format->block_bytes, block);
         _cleanup_free_ char *key = objects_key(format->name, e->slice, block, bytes);
-        entity_unref(k->entity);
-        *k = (struct known){e->slice, block, entity_new(key, "", "", bytes)};
+        k->entity = entity_new(key, "", "", bytes);
         entity_set_sums(k->entity, e->sums + block * (format->block_bytes / SLICE_SUM_BYTES));
     }
     struct entity *entity = entity_ref(k->entity);

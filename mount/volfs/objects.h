@@ -18,15 +18,16 @@ uint64_t objects_bytes(uint64_t size, uint64_t block_bytes, uint64_t block);
 /* A sum of each SLICE_SUM_BYTES; malloc'ed. */
 uint64_t *objects_sums(const char *data, size_t size, uint32_t *count);
 
-/* Blocks that were read lately, so that the buffer knows them again. */
-enum { OBJECTS_KNOWN = 1024 };
+/* Blocks that were read lately, so that the buffer knows them again: what it has of one that was
+ * forgotten is fetched once more.  A hash leads to a row of a few, the one used last first. */
+enum { OBJECTS_ROWS = 256, OBJECTS_OF_ROW = 8 };
 
 struct objects {
     pthread_mutex_t lock;
     struct known {
         uint64_t slice, block;
         struct entity *entity;
-    } known[OBJECTS_KNOWN];
+    } known[OBJECTS_ROWS][OBJECTS_OF_ROW];
 };
 
 void objects_init(struct objects *o);
