@@ -54,10 +54,12 @@ static void pace_try(struct pace *p, uint64_t store_us, uint64_t us)
 
 void pace_read(struct pace *p, const struct pace_side *store, uint64_t us, uint64_t now_ms)
 {
+    pace_note(&p->reads, us, now_ms);
+    if (!p->passed_by && us < PACE_FAST_US)
+        return; /* no fast read makes the directory a slow one */
     uint64_t store_us = store_latency_us(store, now_ms);
     if (store_us == 0)
         store_us = pace_latency_us(store, 0);
-    pace_note(&p->reads, us, now_ms);
     if (p->passed_by) {
         pace_try(p, store_us, us);
         return;
