@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Epochs over many small files of a slow store, by simulated trainers with one mount each (row B5): the
 share of its time that a trainer is busy, and the bytes that leave the store, with no cache, a disk cache
-of each mount, a cache group, both, and both warmed before.  Then the same files at full speed, beside
-the disk."""
+of each mount, a cache group, both, both warmed before, and with the set in the cluster, too.  Then the
+same files at full speed, beside the disk."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ MEMBER = "member-"  # how a member's directory begins
 READERS = 8  # threads at full speed
 SIZE = {True: 4 * KIB, False: 100 * KIB}
 SIDES = {"no cache": (), "disk": ("disk",), "group": ("group",), "both": ("disk", "group"),
-         "warmed": ("disk", "group", "warm")}
+         "warmed": ("disk", "group", "warm"), "kept": ("disk", "group", "warm", "keep")}
 
 
 class Bench:
@@ -143,7 +143,8 @@ class Bench:
                 self.warm(bucket, flags, tiers)
                 before = self.warmed(name, before)
             for epoch in range(1, self.args.epochs + 1):
-                self.forget(bucket)
+                if "keep" not in tiers:
+                    self.forget(bucket)
                 with self.mounts(bucket, flags, tiers) as paths:
                     results = self.train(paths, epoch)
                 before = self.note(name, epoch, results, before)
