@@ -194,6 +194,18 @@ int64_t cache_read(struct cache *c, const struct cache_span *s,
     return n;
 }
 
+int64_t cache_read_near(struct cache *c, const struct cache_span *s,
+                        int (*take)(void *context, const void *data, size_t size), void *context)
+{
+    const struct piece piece = piece_at(s);
+    struct tier *t = tier_of(c, &piece.id);
+    if (t == NULL || !tier_near_begin(t))
+        return 0;
+    int64_t n = cache_read(c, s, take, context);
+    tier_near_end(t);
+    return n;
+}
+
 /* ---- what the store gives ---- */
 
 struct cache_fill cache_fill_begin(struct cache *c, const struct cache_span *s, bool insist)

@@ -43,6 +43,10 @@ struct cache_span {
 int64_t cache_read(struct cache *c, const struct cache_span *s,
                    int (*take)(void *context, const void *data, size_t size), void *context);
 
+/* As cache_read(), for a reader whom nobody can interrupt: nothing, unless the disk is fast now. */
+int64_t cache_read_near(struct cache *c, const struct cache_span *s,
+                        int (*take)(void *context, const void *data, size_t size), void *context);
+
 /* ---- what the store gives ---- */
 
 struct cache_fill {

@@ -57,6 +57,8 @@ void pace_read(struct pace *p, const struct pace_side *store, uint64_t us, uint6
     pace_note(&p->reads, us, now_ms);
     if (!p->passed_by && us < PACE_FAST_US)
         return; /* no fast read makes the directory a slow one */
+    if (us >= PACE_FAST_US)
+        p->slow_ms = now_ms;
     uint64_t store_us = store_latency_us(store, now_ms);
     if (store_us == 0)
         store_us = pace_latency_us(store, 0);
@@ -86,4 +88,21 @@ bool pace_passes_by(struct pace *p, const struct pace_side *store, uint64_t now_
         return false;
     p->learnt_ms = now_ms;
     return true;
+}
+
+bool pace_near_begin(struct pace *p, uint64_t now_ms)
+{
+    const bool was_slow = p->slow_ms != 0 && now_ms - p->slow_ms < PACE_SECOND_MS;
+    const bool waits = p->near > 0 && now_ms - p->moved_ms >= PACE_FAST_US / 1000;
+    if (p->passed_by || was_slow || waits)
+        return false;
+    if (p->near++ == 0)
+        p->moved_ms = now_ms;
+    return true;
+}
+
+void pace_near_end(struct pace *p, uint64_t now_ms)
+{
+    p->near--;
+    p->moved_ms = now_ms;
 }

@@ -41,9 +41,17 @@ struct pace {
     unsigned good;      /* tries in a row */
     uint64_t tried_ms;  /* the last read that tried */
     uint64_t learnt_ms; /* the last read that was left to the store */
+    uint64_t slow_ms;   /* the last read that was not fast; 0: none */
+    unsigned near;      /* reads between pace_near_begin() and its end … */
+    uint64_t moved_ms;  /* … of which one began or ended last */
 };
 
 /* Takes the directory's read into account. */
 void pace_read(struct pace *p, const struct pace_side *store, uint64_t us, uint64_t now_ms);
 /* Should the next read pass the directory by? */
 bool pace_passes_by(struct pace *p, const struct pace_side *store, uint64_t now_ms);
+
+/* May a reader wait for the directory itself, where nobody can interrupt it?  Only if no read of
+ * the last second was slow, and if no such reader waits for long.  True: pace_near_end() follows. */
+bool pace_near_begin(struct pace *p, uint64_t now_ms);
+void pace_near_end(struct pace *p, uint64_t now_ms);

@@ -125,6 +125,29 @@ static void a_slow_directory_before_a_slower_store_is_used(void **state)
     assert_in_range(passed, PACE_LEAST, 2 * PACE_LEAST); /* once it is known, no more */
 }
 
+static void nobody_waits_where_it_may_be_long(void **state)
+{
+    (void)state;
+    struct pace p = {0};
+    const struct pace_side store = {0};
+    uint64_t now = 100000;
+    assert_true(pace_near_begin(&p, now));
+    assert_true(pace_near_begin(&p, now + 10));
+    now += PACE_FAST_US / 1000;
+    assert_false(pace_near_begin(&p, now)); /* nothing has moved: the disk may hang */
+    pace_near_end(&p, now);
+    assert_true(pace_near_begin(&p, now + 1)); /* it does not */
+    pace_near_end(&p, now);
+    pace_near_end(&p, now);
+    now += 100 * PACE_SECOND_MS;
+    assert_true(pace_near_begin(&p, now)); /* nobody waits */
+    pace_near_end(&p, now);
+    pace_read(&p, &store, SLOW, now);
+    assert_false(pace_near_begin(&p, now + PACE_SECOND_MS - 1));
+    pace_read(&p, &store, FAST, now);
+    assert_true(pace_near_begin(&p, now + PACE_SECOND_MS));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +157,7 @@ int main(void)
         cmocka_unit_test(a_fast_directory_is_used_even_if_the_store_is_faster),
         cmocka_unit_test(the_store_is_asked_where_the_directory_is_slow),
         cmocka_unit_test(a_slow_directory_before_a_slower_store_is_used),
+        cmocka_unit_test(nobody_waits_where_it_may_be_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

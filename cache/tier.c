@@ -142,6 +142,21 @@ bool tier_may_read(struct tier *t, const struct pace_side *store)
     return may;
 }
 
+bool tier_near_begin(struct tier *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool may = t->health.state == HEALTH_GOOD && pace_near_begin(&t->pace, clock_ms());
+    pthread_mutex_unlock(&t->lock);
+    return may;
+}
+
+void tier_near_end(struct tier *t)
+{
+    pthread_mutex_lock(&t->lock);
+    pace_near_end(&t->pace, clock_ms());
+    pthread_mutex_unlock(&t->lock);
+}
+
 /* Of several readers that find it one tells. */
 static int remove_damaged(struct tier *t, const struct piece *p)
 {

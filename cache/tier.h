@@ -32,6 +32,9 @@ DEFINE_CLEANUP(struct tier, tier_close);
 
 /* False: pass it by, for now. */
 bool tier_may_read(struct tier *t, const struct pace_side *store);
+/* May a reader wait itself, whom nobody can interrupt then?  True: tier_near_end() follows. */
+bool tier_near_begin(struct tier *t);
+void tier_near_end(struct tier *t);
 /* As files_find() and files_read(): 0 or -errno.  What is damaged is removed and logged. */
 int tier_find(struct tier *t, const struct piece *p, struct files_piece *found);
 int tier_read(struct tier *t, const struct files_piece *found, const struct piece *p, size_t offset,

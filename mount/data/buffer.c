@@ -299,7 +299,7 @@ void buffer_request(struct buffer *b, struct entity *e, struct span wanted, stru
 static bool read_near(struct buffer *b, const struct buffer_read *r, void *to)
 {
     const uint64_t index = r->offset / ENTITY_BLOCK;
-    if (b->store.near == NULL || r->size == 0 || r->size > NEAR_MOST ||
+    if (b->store.near == NULL || !r->lone || r->size == 0 || r->size > NEAR_MOST ||
         r->ahead.from < r->ahead.to || (r->offset + r->size - 1) / ENTITY_BLOCK != index ||
         blocks_find(&b->blocks, r->entity, index) != NULL ||
         touched_again(&b->touched, r->entity, index))

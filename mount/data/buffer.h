@@ -58,6 +58,7 @@ struct buffer_read {
     uint64_t offset; /* all of it is within the entity */
     size_t size;
     struct span ahead;                  /* fetched as far as there is room, and not waited for */
+    bool lone;                          /* it continues no read: near() may serve it */
     bool (*interrupted)(void *context); /* asked while waiting; NULL: never */
     void *context;
 };

@@ -77,6 +77,16 @@ static int read_at(struct buffer *b, struct entity *e, uint64_t offset, size_t s
     return rc;
 }
 
+static int read_alone(struct buffer *b, struct entity *e, uint64_t offset, size_t size)
+{
+    char got[2 * NEAR_MOST];
+    const struct buffer_read r = {.entity = e, .offset = offset, .size = size, .lone = true};
+    int rc = buffer_read(b, &r, got);
+    for (size_t i = 0; rc == 0 && i < size; i++)
+        assert_int_equal(got[i], byte_at(offset + i));
+    return rc;
+}
+
 static void bytes_come_once_and_stay(void **state)
 {
     (void)state;
@@ -274,21 +284,22 @@ static void a_short_read_at_a_random_place_is_served_near(void **state)
     const struct data_store store = {.context = &n, .fetch = fake_fetch, .near = fake_near};
     struct buffer *b = buffer_new(&options, &store);
     struct entity *e = entity_new("a", "\"1\"", "", 3 * MIB);
-    assert_int_equal(read_at(b, e, 3 * ENTITY_BLOCK - 4096, 4096), 0);
+    assert_int_equal(read_alone(b, e, 3 * ENTITY_BLOCK - 4096, 4096), 0);
     assert_int_equal(buffer_used(b), 0);
-    assert_int_equal(read_at(b, e, 2 * ENTITY_BLOCK, 4096), 0); /* again there: it is fetched */
+    assert_int_equal(read_alone(b, e, 2 * ENTITY_BLOCK, 4096), 0); /* again there: it is fetched */
     assert_int_equal(buffer_used(b), ENTITY_BLOCK);
-    assert_int_equal(read_at(b, e, 2 * ENTITY_BLOCK + 7, 4096), 0);
+    assert_int_equal(read_alone(b, e, 2 * ENTITY_BLOCK + 7, 4096), 0);
     assert_int_equal(n.asked, 1);
-    assert_int_equal(read_at(b, e, MIB - 1, 2), 0); /* of two blocks */
-    assert_int_equal(read_at(b, e, 2 * MIB, NEAR_MOST + 1), 0);
+    assert_int_equal(read_alone(b, e, MIB - 1, 2), 0); /* of two blocks */
+    assert_int_equal(read_alone(b, e, 2 * MIB, NEAR_MOST + 1), 0);
+    assert_int_equal(read_at(b, e, 4 * ENTITY_BLOCK, 1), 0); /* it continues another */
     char one;
-    const struct buffer_read r = {.entity = e, .size = 1, .ahead = {1, ENTITY_BLOCK}};
+    const struct buffer_read r = {.entity = e, .size = 1, .ahead = {1, ENTITY_BLOCK}, .lone = true};
     assert_int_equal(buffer_read(b, &r, &one), 0);
     assert_int_equal(n.asked, 1);
     uint64_t fetched = n.fake.bytes;
     n.has = false;
-    assert_int_equal(read_at(b, e, 2 * MIB + 5 * ENTITY_BLOCK, 1), 0);
+    assert_int_equal(read_alone(b, e, 2 * MIB + 5 * ENTITY_BLOCK, 1), 0);
     assert_int_equal(n.asked, 2);
     assert_int_equal(n.fake.bytes, fetched + ENTITY_BLOCK);
     entity_unref(e);

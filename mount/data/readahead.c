@@ -57,6 +57,7 @@ struct span readahead_read(struct readahead *r, uint64_t offset, uint64_t size, 
     uint64_t end = least(offset + size, file_size);
     struct readahead_stream *s = stream_find(r, offset);
     r->turn++;
+    r->lone = s == NULL;
     if (s == NULL) {
         s = stream_oldest(r);
         /* The first byte first: most such readers read on. */

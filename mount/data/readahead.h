@@ -6,6 +6,7 @@
  * read that continues it, up to `most`.  Reads at random places never get a window. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define READAHEAD_STREAMS 4
@@ -22,6 +23,7 @@ struct readahead {
         uint64_t used;   /* turn of the last read; 0: the stream is free */
     } streams[READAHEAD_STREAMS];
     uint64_t turn;
+    bool lone; /* the last read continues none before it */
 };
 
 /* A read of [offset, offset + size) of a file of file_size bytes has come.  Returns what to fetch

@@ -22,6 +22,7 @@ static void one_stream_gets_a_window_that_doubles(void **state)
             asked = s.to;
         }
         assert_true(asked >= at + 128 * KIB);
+        assert_int_equal(r.lone, at == 0);
     }
     assert_int_equal(asked, 64 * MIB);
     assert_int_equal(r.streams[0].window, 8 * MIB);
@@ -48,6 +49,7 @@ static void random_reads_get_nothing(void **state)
         at = (at * 6364136223846793005ull + 1442695040888963407ull) % (1ull << 50);
         struct span s = readahead_read(&r, at | 1 << 20, 4096, 1ull << 51, 8 * MIB);
         assert_int_equal(s.from, s.to);
+        assert_true(r.lone);
     }
 }
 

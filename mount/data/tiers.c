@@ -199,7 +199,7 @@ bool tiers_near(void *tiers, const struct entity *e, uint64_t offset, size_t len
         return false;
     struct named n = named_of(t, e);
     const struct cache_span span = {.entity = &n.entity, .offset = begin, .size = end - begin};
-    const bool has = cache_read(t->cache, &span, few_take, &few) == (int64_t)(end - begin);
+    const bool has = cache_read_near(t->cache, &span, few_take, &few) == (int64_t)(end - begin);
     if (has)
         count(of_disk, end - begin);
     named_done(&n);

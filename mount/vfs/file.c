@@ -100,12 +100,14 @@ ssize_t vfs_read(struct vfs_file *f, const struct vfs_read *r, void *to)
         most = f->vfs->options.readahead_bytes;
     pthread_mutex_lock(&f->lock);
     struct span ahead = readahead_read(&f->readahead, r->offset, size, file_size, most);
+    bool lone = f->readahead.lone;
     pthread_mutex_unlock(&f->lock);
     const struct buffer_read what = {
         .entity = f->entity,
         .offset = r->offset,
         .size = size,
         .ahead = ahead,
+        .lone = lone,
         .interrupted = r->interrupted,
         .context = r->context,
     };

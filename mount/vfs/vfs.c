@@ -40,8 +40,9 @@ static bool vfs_start(struct vfs *v)
         .bytes = vfs_buffer_bytes(v),
         .fetchers = options->fetchers,
     };
-    const struct data_store store = {
-        .context = &v->tiers, .fetch = tiers_fetch, .near = tiers_near};
+    const struct data_store store = {.context = &v->tiers,
+                                     .fetch = tiers_fetch,
+                                     .near = v->tiers.cache != NULL ? tiers_near : NULL};
     const struct write_store objects = tree_store(&v->tree);
     pthread_mutex_init(&v->room_lock, NULL);
     handles_init(&v->handles, v->ledger);
