@@ -52,6 +52,6 @@ void pace_read(struct pace *p, const struct pace_side *store, uint64_t us, uint6
 bool pace_passes_by(struct pace *p, const struct pace_side *store, uint64_t now_ms);
 
 /* May a reader wait for the directory itself, where nobody can interrupt it?  Only if no read of
- * the last second was slow, and if no such reader waits for long.  True: pace_near_end() follows. */
+ * the last second was slow, and if no such reader waits for long.  True: its end follows. */
 bool pace_near_begin(struct pace *p, uint64_t now_ms);
 void pace_near_end(struct pace *p, uint64_t now_ms);
