@@ -51,20 +51,25 @@ static void listener_stand_back(struct listener *l, int errnum)
     loop_timer_start(l->pause, LISTENER_PAUSE_MS, 0);
 }
 
+/* 0, or why there is none. */
+static int accept_one(struct listener *l)
+{
+    struct sockaddr_storage peer;
+    socklen_t len = sizeof peer;
+    int fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    l->fn(l->arg, fd, (const struct sockaddr *)&peer, len);
+    return 0;
+}
+
 static void listener_accept(struct listener *l)
 {
-    for (int i = 0; i < LISTENER_BURST; i++) {
-        struct sockaddr_storage peer;
-        socklen_t len = sizeof peer;
-        int fd = accept4(l->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-            l->fn(l->arg, fd, (const struct sockaddr *)&peer, len);
-            continue;
-        }
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            listener_stand_back(l, errno);
-        return; /* nothing there, or a connection that died before it was accepted */
-    }
+    int errnum = 0;
+    for (int i = 0; i < LISTENER_BURST && errnum == 0; i++)
+        errnum = accept_one(l);
+    if (errnum == EMFILE || errnum == ENFILE || errnum == ENOBUFS || errnum == ENOMEM)
+        listener_stand_back(l, errnum);
 }
 
 static void listener_readable(uv_poll_t *poll, int status, int events)
@@ -144,17 +149,19 @@ uint16_t listener_port(const struct listener *l)
 
 static void listener_closed(uv_handle_t *handle)
 {
-    struct listener *l = handle->data;
-    close(l->fd);
-    free(l);
+    free(handle->data);
 }
 
 static void listener_stop(void *arg)
 {
     struct listener *l = arg;
-    listener_accept(l); /* whom the kernel has let in already */
+    int errnum;
     loop_timer_free(l->pause);
     uv_close((uv_handle_t *)&l->poll, listener_closed);
+    do /* whom the kernel has let in already: the close resets all others */
+        errnum = accept_one(l);
+    while (errnum == 0 || errnum == ECONNABORTED || errnum == EINTR);
+    close(l->fd);
 }
 
 void listener_free(struct listener *l)
