@@ -4,6 +4,7 @@ processes, each in a directory of its own, on each metadata engine, beside Juice
 then one directory with many names.  Calls a second, and the time that the mount and the engine's
 server have of the processors for a call."""
 
+import contextlib
 import glob
 import os
 import shutil
@@ -56,9 +57,12 @@ class Mount:
         self.serving, self.servers = serving, servers
 
     def processors(self):
-        """PostgreSQL has a process for each connection, which may end."""
-        now = [*self.serving, *(child for pid in self.servers for child in children_of(pid))]
-        return sum(map(processor_seconds, now)) + sum(processor_seconds(pid, True) for pid in self.servers)
+        """PostgreSQL has a process for each connection.  One that ends here counts with its parent."""
+        used = sum(map(processor_seconds, self.serving))
+        for child in (child for pid in self.servers for child in children_of(pid)):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                used += processor_seconds(child)
+        return used + sum(processor_seconds(pid, True) for pid in self.servers)
 
     def worker(self, directory, count, first, total):
         process = subprocess.Popen(
