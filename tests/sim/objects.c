@@ -61,21 +61,24 @@ static bool send(struct world *w, unsigned from, unsigned to, unsigned object, u
 
 static bool is_to_move(const struct world *w, const struct smap *m, unsigned index, unsigned object)
 {
+    if (!w->objects->has[index][object] && !w->objects->under_way[index][object])
+        return false;
     int owner = owner_of(w, m, object);
-    return owner >= 0 && owner != (int)index &&
-           (w->objects->has[index][object] || w->objects->under_way[index][object]);
+    return owner >= 0 && owner != (int)index;
 }
 
 void objects_rebalance_begins(struct world *w, unsigned index)
 {
     const struct smap *m = &target_sim_state(w, index)->smap;
+    bool changed = false;
     for (unsigned i = 0; w->mutant == MUTANT_early_drop && i < w->objects->count; i++) {
         if (!is_to_move(w, m, index, i))
             continue;
-        w->objects->under_way[index][i] = true;
+        w->objects->under_way[index][i] = changed = true;
         w->objects->has[index][i] = false;
     }
-    objects_check(w, check_head(w));
+    if (changed)
+        objects_check(w, check_head(w));
 }
 
 bool objects_rebalance(struct world *w, unsigned index, const struct job *job)
@@ -83,11 +86,15 @@ bool objects_rebalance(struct world *w, unsigned index, const struct job *job)
     const struct smap *m = &target_sim_state(w, index)->smap;
     uint64_t placed = (uint64_t)json_integer_value(json_object_get(job->spec, "placed"));
     bool success = m->placed == placed;
+    bool changed = false;
     for (unsigned i = 0; i < w->objects->count && success; i++) {
-        if (is_to_move(w, m, index, i))
-            success = send(w, index, (unsigned)owner_of(w, m, i), i, placed);
+        if (!is_to_move(w, m, index, i))
+            continue;
+        success = send(w, index, (unsigned)owner_of(w, m, i), i, placed);
+        changed = true;
     }
-    objects_check(w, check_head(w));
+    if (changed)
+        objects_check(w, check_head(w));
     return success;
 }
 
