@@ -155,12 +155,12 @@ static void listener_closed(uv_handle_t *handle)
 static void listener_stop(void *arg)
 {
     struct listener *l = arg;
-    int errnum;
+    int errnum = 0;
     loop_timer_free(l->pause);
     uv_close((uv_handle_t *)&l->poll, listener_closed);
-    do /* whom the kernel has let in already: the close resets all others */
+    /* Whom the kernel has let in already: the close resets all others.  New ones may keep coming. */
+    for (int i = 0; i < LISTENER_BACKLOG && (errnum == 0 || errnum == ECONNABORTED); i++)
         errnum = accept_one(l);
-    while (errnum == 0 || errnum == ECONNABORTED || errnum == EINTR);
     close(l->fd);
 }
 
