@@ -158,7 +158,7 @@ static void listener_stop(void *arg)
     int errnum = 0;
     loop_timer_free(l->pause);
     uv_close((uv_handle_t *)&l->poll, listener_closed);
-    /* Whom the kernel has let in already: the close resets all others.  New ones may keep coming. */
+    /* Whom the kernel has let in already: the close resets all others.  More may keep coming. */
     for (int i = 0; i < LISTENER_BACKLOG && (errnum == 0 || errnum == ECONNABORTED); i++)
         errnum = accept_one(l);
     close(l->fd);
