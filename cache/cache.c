@@ -26,6 +26,11 @@ struct cache {
     struct pace_side store; /* under the lock */
 };
 
+/* Of one piece to the tiers, below. */
+static int64_t source_read(void *cache, const struct cache_entity *e, uint64_t index,
+                           int (*take)(void *context, const void *data, size_t size), void *taker);
+static void source_drop(void *cache, const struct cache_entity *e);
+
 /* ---- its life ---- */
 
 /* "A:B": each path, absolute, since the process leaves its directory. */
@@ -74,6 +79,7 @@ static int tiers_open(struct cache *c, const struct cache_options *o, char *cons
             .free_percent = (unsigned)o->free_percent,
             .idle_ms = o->idle_ms,
             .fill_bytes = o->fill_bytes / count,
+            .source = {.context = c, .read = source_read, .drop = source_drop},
         };
         c->nodes[i] = (struct hrw_node){
             .seed = hrw_seed(paths[i]),
@@ -108,6 +114,8 @@ void cache_close(struct cache *c)
     if (c == NULL)
         return;
     for (size_t i = 0; i < c->count; i++)
+        tier_stop(c->tiers[i]); /* they read each other */
+    for (size_t i = 0; i < c->count; i++)
         tier_close(c->tiers[i]);
     pthread_mutex_destroy(&c->lock);
     free(c);
@@ -127,6 +135,16 @@ static struct tier *tier_of(struct cache *c, const struct piece_id *id)
             return c->tiers[ranked[i]];
     }
     return NULL;
+}
+
+/* The directory that has the entity in one file, or may have it; NULL: none. */
+static struct tier *whole_tier(struct cache *c, const struct cache_entity *e)
+{
+    if (e->size <= PIECE_BYTES)
+        return NULL;
+    const struct piece whole = piece_whole(e);
+    struct tier *t = tier_of(c, &whole.id);
+    return t != NULL && tier_may_have(t, &whole.id) ? t : NULL;
 }
 
 static struct piece piece_at(const struct cache_span *s)
@@ -178,15 +196,29 @@ static int64_t read_found(struct reading *r, size_t offset, size_t size)
     return rc == 0 ? (int64_t)done : rc;
 }
 
+static bool find_in(struct reading *r, struct tier *t, const struct pace_side *store,
+                    int (*find)(struct tier *t, const struct piece *p, struct files_piece *found))
+{
+    r->tier = t;
+    return t != NULL && tier_may_read(t, store) && find(t, &r->piece, &r->found) == 0;
+}
+
+/* In the whole, or as a piece; a whole that is new takes the place of its pieces. */
+static bool find(struct cache *c, struct reading *r, const struct pace_side *store)
+{
+    const struct cache_entity *e = r->piece.entity;
+    return find_in(r, whole_tier(c, e), store, tier_find_within) ||
+           find_in(r, tier_of(c, &r->piece.id), store, tier_find) ||
+           find_in(r, whole_tier(c, e), store, tier_find_within);
+}
+
 int64_t cache_read(struct cache *c, const struct cache_span *s,
                    int (*take)(void *context, const void *data, size_t size), void *context)
 {
     struct reading r = {.piece = piece_at(s), .take = take, .context = context};
     const struct pace_side store = store_now(c);
-    r.tier = tier_of(c, &r.piece.id);
     uint64_t begun_us = clock_us();
-    if (r.tier == NULL || !tier_may_read(r.tier, &store) ||
-        tier_find(r.tier, &r.piece, &r.found) != 0)
+    if (!find(c, &r, &store))
         return 0;
     r.us = clock_us() - begun_us;
     int64_t n = read_found(&r, s->offset % PIECE_BYTES, s->size);
@@ -198,12 +230,63 @@ int64_t cache_read_near(struct cache *c, const struct cache_span *s,
                         int (*take)(void *context, const void *data, size_t size), void *context)
 {
     const struct piece piece = piece_at(s);
-    struct tier *t = tier_of(c, &piece.id);
+    struct tier *whole = whole_tier(c, s->entity);
+    struct tier *t = whole != NULL ? whole : tier_of(c, &piece.id);
     if (t == NULL || !tier_near_begin(t))
         return 0;
     int64_t n = cache_read(c, s, take, context);
     tier_near_end(t);
     return n;
+}
+
+/* ---- wholes ---- */
+
+static bool has_pieces(struct cache *c, const struct cache_entity *e)
+{
+    const uint64_t count = piece_count(e->size);
+    for (uint64_t i = 0; i < count; i++) {
+        const struct piece p = piece_of(e, i);
+        struct tier *t = tier_of(c, &p.id);
+        if (t == NULL || !tier_knows(t, &p.id))
+            return false;
+    }
+    return true;
+}
+
+int cache_whole(struct cache *c, const struct cache_entity *e)
+{
+    if (e->size <= PIECE_BYTES)
+        return -1;
+    const struct pace_side store = store_now(c);
+    const struct piece whole = piece_whole(e);
+    struct tier *t = tier_of(c, &whole.id);
+    if (t == NULL || !tier_may_read(t, &store) || !tier_near_begin(t))
+        return -1;
+    bool is_known;
+    int fd = tier_whole(t, &whole, &is_known);
+    tier_near_end(t);
+    if (fd < 0 && (is_known || has_pieces(c, e)))
+        tier_join(t, e);
+    return fd;
+}
+
+static int64_t source_read(void *cache, const struct cache_entity *e, uint64_t index,
+                           int (*take)(void *context, const void *data, size_t size), void *taker)
+{
+    const struct cache_span s = {
+        .entity = e, .offset = index * PIECE_BYTES, .size = piece_of(e, index).size};
+    return cache_read(cache, &s, take, taker);
+}
+
+static void source_drop(void *cache, const struct cache_entity *e)
+{
+    const uint64_t count = piece_count(e->size);
+    for (uint64_t i = 0; i < count; i++) {
+        const struct piece p = piece_of(e, i);
+        struct tier *t = tier_of(cache, &p.id);
+        if (t != NULL)
+            tier_drop(t, &p);
+    }
 }
 
 /* ---- what the store gives ---- */
@@ -253,8 +336,9 @@ void cache_flush(struct cache *c)
 
 void cache_damaged(struct cache *c, const struct cache_span *s)
 {
-    const struct piece piece = piece_at(s);
-    struct tier *t = tier_of(c, &piece.id);
+    struct tier *whole = whole_tier(c, s->entity);
+    const struct piece piece = whole != NULL ? piece_whole(s->entity) : piece_at(s);
+    struct tier *t = whole != NULL ? whole : tier_of(c, &piece.id);
     if (t != NULL)
         tier_damaged(t, &piece);
 }
@@ -265,6 +349,10 @@ uint64_t cache_bytes_of(struct cache *c, const struct cache_entity *e, uint64_t 
                         uint64_t size)
 {
     uint64_t bytes = 0, end = offset + size < e->size ? offset + size : e->size;
+    const struct piece whole = piece_whole(e);
+    struct tier *of_whole = whole_tier(c, e);
+    if (of_whole != NULL && tier_has(of_whole, &whole.id))
+        return end - offset;
     for (uint64_t at = offset; at < end;) {
         struct piece p = piece_of(e, at / PIECE_BYTES);
         uint64_t next = (at / PIECE_BYTES + 1) * PIECE_BYTES;

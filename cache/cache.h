@@ -47,6 +47,11 @@ int64_t cache_read(struct cache *c, const struct cache_span *s,
 int64_t cache_read_near(struct cache *c, const struct cache_span *s,
                         int (*take)(void *context, const void *data, size_t size), void *context);
 
+/* A descriptor of a file with the entity's bytes and nothing else, which were compared with their
+ * sums since the cache was opened; -1: there is none.  The file stays readable if it is evicted.
+ * Of an entity all pieces of which are cached it is made then, in the background. */
+int cache_whole(struct cache *c, const struct cache_entity *e);
+
 /* ---- what the store gives ---- */
 
 struct cache_fill {
@@ -61,7 +66,9 @@ void cache_fill_end(struct cache *c, const struct cache_span *s, struct cache_fi
                     uint64_t us);
 /* The span's bytes, which the store has got by now.  Kept if a fill of them would be. */
 void cache_put(struct cache *c, const struct cache_span *s, const void *data);
-void cache_flush(struct cache *c); /* returns when all that was handed over is written or dropped */
+/* Returns when all that was handed over is written or dropped, and what was to be one file is made
+ * or given up. */
+void cache_flush(struct cache *c);
 
 /* The caller knows that the piece of the span is damaged: it is removed, and logged. */
 void cache_damaged(struct cache *c, const struct cache_span *s);

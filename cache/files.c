@@ -71,7 +71,7 @@ void files_close(struct files *f)
 
 /* ---- reading ---- */
 
-static int pread_full(int fd, void *to, size_t size, uint64_t offset)
+int files_pread(int fd, void *to, size_t size, uint64_t offset)
 {
     for (size_t done = 0; done < size;) {
         ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
@@ -95,7 +95,7 @@ static int foot_read(int fd, const struct piece *p, uint64_t *sums)
     if ((uint64_t)st.st_size != p->size + size)
         return -EBADMSG;
     _cleanup_free_ char *foot = xmalloc(size);
-    int rc = pread_full(fd, foot, size, p->size);
+    int rc = files_pread(fd, foot, size, p->size);
     return rc == 0 && !piece_foot_read(p, foot, sums) ? -EBADMSG : rc;
 }
 
@@ -106,8 +106,11 @@ int files_find(struct files *f, const struct piece *p, struct files_piece *out)
     if (fd < 0)
         return -errno;
     int rc = foot_read(fd, p, out->sums);
-    if (rc == 0)
+    if (rc == 0) {
         out->fd = steal_fd(&fd);
+        out->base = 0;
+        out->is_whole = false;
+    }
     return rc;
 }
 
@@ -116,7 +119,7 @@ int files_read(const struct files_piece *found, const struct piece *p, size_t of
 {
     int e = fault_errno("cache.read");
     assert(offset % PIECE_PART == 0 && (size % PIECE_PART == 0 || offset + size == p->size));
-    int rc = e != 0 ? -e : pread_full(found->fd, to, size, offset);
+    int rc = e != 0 ? -e : files_pread(found->fd, to, size, found->base + offset);
     for (size_t at = 0; rc == 0 && at < size; at += PIECE_PART) {
         size_t part = size - at < PIECE_PART ? size - at : PIECE_PART;
         if (piece_sum((char *)to + at, part) != found->sums[(offset + at) / PIECE_PART])
@@ -137,6 +140,10 @@ int files_remove(struct files *f, const struct piece_id *id, uint64_t set)
     _cleanup_free_ char *path = files_piece_path(f, id, set);
     if (unlink(path) != 0)
         return -errno;
+    if (id->index == PIECE_WHOLE) {
+        _cleanup_free_ char *foot = files_foot_path(path);
+        unlink(foot); /* what stays is removed at the next start */
+    }
     /* Its two directories, if it was the last there. */
     for (unsigned i = 0; i < 2; i++) {
         *strrchr(path, '/') = '\0';

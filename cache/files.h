@@ -3,6 +3,8 @@
  *     DIR/dfc-cache/lock                              one process has the directory
  *     DIR/dfc-cache/new/<number>                      pieces that are being written
  *     DIR/dfc-cache/pieces/<set>/<xx>/<piece>         pieces
+ *     DIR/dfc-cache/pieces/<set>/<xx>/<whole>         an entity in one file, nothing but its bytes
+ *     DIR/dfc-cache/pieces/<set>/<xx>/<whole>.foot    its foot
  *
  * A piece gets its name when all of its bytes are written; what is in new/ at the start is removed.
  * Nothing is synced: after a loss of power the sums tell which pieces are good.  Only the owner may
@@ -26,17 +28,23 @@ DEFINE_CLEANUP(struct files, files_close);
 
 struct files_piece {
     int fd;
+    bool is_whole; /* it was found within the whole */
+    uint64_t base; /* where the piece begins in its file */
     uint64_t sums[PIECE_PARTS];
 };
 
 /* 0 or -errno.  ENOENT: it is not there; EBADMSG: what is there is damaged, short or of another
  * entity. */
 int files_find(struct files *f, const struct piece *p, struct files_piece *out);
+/* The same, within the file of the whole entity. */
+int files_find_within(struct files *f, const struct piece *p, struct files_piece *out);
 /* Bytes of the piece, compared with their sums: offset and size are of whole parts, but for the
  * piece's end. */
 int files_read(const struct files_piece *found, const struct piece *p, size_t offset, size_t size,
                void *to);
 void files_found_close(struct files_piece *found);
+/* A descriptor of the whole's file, or -errno as above.  Its bytes are not compared. */
+int files_open_whole(struct files *f, const struct piece *whole);
 
 /* ---- writing ---- */
 
@@ -49,6 +57,15 @@ bool files_is_whole(const struct files_writer *w);
 /* The piece gets its name; the writer ends.  *bytes: what it takes on the disk. */
 int files_publish(struct files_writer *w, size_t *bytes);
 void files_abandon(struct files_writer *w); /* NULL is fine */
+
+struct files_join; /* a whole whose bytes come in order */
+
+struct files_join *files_join_begin(struct files *f, const struct piece *whole);
+/* Whole parts, but for the entity's end.  0 or -errno. */
+int files_join_write(struct files_join *j, const void *data, size_t size);
+/* The whole gets its name; the join ends.  All bytes were written.  *bytes: as above. */
+int files_join_publish(struct files_join *j, size_t *bytes);
+void files_join_abandon(struct files_join *j); /* NULL is fine */
 
 /* ---- all of them ---- */
 

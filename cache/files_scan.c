@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cache/files_parts.h"
 #include "common/cleanup.h"
@@ -17,10 +18,25 @@ struct scan {
     uint64_t set; /* of the directory that is read */
 };
 
+/* The foot of a whole that is not there: it was being made, or removed, at a kill. */
+static void remove_lone_foot(int directory, const char *name)
+{
+    struct stat st;
+    struct piece_id id;
+    const char *end = strrchr(name, '.');
+    if (end == NULL || strcmp(end, FILES_FOOT) != 0)
+        return;
+    _cleanup_free_ char *whole = xstrndup(name, (size_t)(end - name));
+    if (piece_name_parse(whole, &id) && fstatat(directory, whole, &st, AT_SYMLINK_NOFOLLOW) != 0 &&
+        errno == ENOENT)
+        unlinkat(directory, name, 0);
+}
+
 static void scan_add(struct scan *s, int directory, const char *name)
 {
     struct stat st;
     struct files_seen found = {.set = s->set};
+    remove_lone_foot(directory, name);
     if (!piece_name_parse(name, &found.id) ||
         fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
         return;

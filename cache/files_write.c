@@ -64,9 +64,9 @@ static int pwrite_full(int fd, const void *data, size_t size, uint64_t offset)
     return 0;
 }
 
-static int writer_put(struct files_writer *w, const void *data, size_t size, uint64_t offset)
+int files_put(const char *path, const void *data, size_t size, uint64_t offset)
 {
-    _cleanup_close_ int fd = open(w->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     return fd >= 0 ? pwrite_full(fd, data, size, offset) : -errno;
 }
 
@@ -74,7 +74,7 @@ int files_write(struct files_writer *w, size_t offset, const void *data, size_t 
 {
     assert(offset % PIECE_PART == 0 && offset + size <= w->piece.size &&
            (size % PIECE_PART == 0 || offset + size == w->piece.size));
-    int rc = writer_put(w, data, size, offset);
+    int rc = files_put(w->path, data, size, offset);
     for (size_t at = 0; rc == 0 && at < size; at += PIECE_PART) {
         size_t part = size - at < PIECE_PART ? size - at : PIECE_PART;
         size_t number = (offset + at) / PIECE_PART;
@@ -91,7 +91,7 @@ bool files_is_whole(const struct files_writer *w)
 }
 
 /* The first piece of a set, or with these two digits, makes their directories. */
-static int rename_into(const char *from, const char *to)
+int files_rename(const char *from, const char *to)
 {
     if (rename(from, to) == 0)
         return 0;
@@ -111,13 +111,13 @@ int files_publish(struct files_writer *w, size_t *bytes)
     _cleanup_free_ char *foot = xmalloc(size);
     assert(files_is_whole(w));
     piece_foot_write(&w->piece, w->sums, foot);
-    int rc = writer_put(w, foot, size, w->piece.size);
+    int rc = files_put(w->path, foot, size, w->piece.size);
     if (rc == 0 && stat(w->path, &st) != 0)
         rc = -errno;
     if (rc == 0)
         rc = -fault_errno("cache.rename");
     if (rc == 0)
-        rc = rename_into(w->path, w->final);
+        rc = files_rename(w->path, w->final);
     if (rc != 0) {
         files_abandon(w);
         return rc;

@@ -31,6 +31,14 @@ struct piece piece_of(const struct cache_entity *e, uint64_t index)
     };
 }
 
+struct piece piece_whole(const struct cache_entity *e)
+{
+    struct piece p = piece_of(e, 0);
+    p.id.index = PIECE_WHOLE;
+    p.size = (size_t)e->size;
+    return p;
+}
+
 bool piece_id_equal(const struct piece_id *a, const struct piece_id *b)
 {
     return a->entity[0] == b->entity[0] && a->entity[1] == b->entity[1] && a->index == b->index;
@@ -69,7 +77,21 @@ uint64_t piece_sum(const void *part, size_t size)
 
 size_t piece_foot_size(const struct piece *p)
 {
-    return piece_parts(p) * sizeof(uint64_t) + strlen(p->entity->name) + sizeof(struct tail);
+    return piece_parts(p) * sizeof(uint64_t) + piece_tail_size(p);
+}
+
+size_t piece_tail_size(const struct piece *p)
+{
+    return strlen(p->entity->name) + sizeof(struct tail);
+}
+
+bool piece_tail_matches(const struct piece *p, const void *tail)
+{
+    struct tail t;
+    const size_t name_size = strlen(p->entity->name);
+    memcpy(&t, (const char *)tail + name_size, sizeof t);
+    return t.magic == MAGIC && t.index == p->id.index && t.entity_size == p->entity->size &&
+           memcmp(tail, p->entity->name, name_size) == 0;
 }
 
 void piece_foot_write(const struct piece *p, const uint64_t *sums, void *foot)
@@ -91,13 +113,11 @@ void piece_foot_write(const struct piece *p, const uint64_t *sums, void *foot)
 
 bool piece_foot_read(const struct piece *p, const void *foot, uint64_t sums[static PIECE_PARTS])
 {
-    size_t sums_size = piece_parts(p) * sizeof *sums, name_size = strlen(p->entity->name);
+    const size_t sums_size = piece_parts(p) * sizeof *sums, size = piece_foot_size(p);
     const char *at = foot;
-    struct tail tail;
-    memcpy(&tail, at + sums_size + name_size, sizeof tail);
-    if (tail.magic != MAGIC || tail.index != p->id.index || tail.entity_size != p->entity->size ||
-        tail.sum != XXH3_64bits(foot, piece_foot_size(p) - sizeof tail.sum) ||
-        memcmp(at + sums_size, p->entity->name, name_size) != 0)
+    uint64_t sum;
+    memcpy(&sum, at + size - sizeof sum, sizeof sum);
+    if (!piece_tail_matches(p, at + sums_size) || sum != XXH3_64bits(foot, size - sizeof sum))
         return false;
     memcpy(sums, foot, sums_size);
     return true;

@@ -7,7 +7,10 @@
  *     bytes | a sum of each part of 32 KiB | entity's name | number, entity's size, magic | sum
  *
  * A reader knows all but the sums beforehand, so a file of another length or with another foot is
- * no piece of this entity.  Sums are XXH3-64 in the byte order of the machine.  Pure. */
+ * no piece of this entity.  Sums are XXH3-64 in the byte order of the machine.
+ *
+ * An entity of several pieces may be one piece instead, the whole: its foot is a file of its own.
+ * Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,6 +20,7 @@
 #define PIECE_BYTES (4u << 20)
 #define PIECE_PART (32u << 10) /* has a sum of its own */
 #define PIECE_PARTS (PIECE_BYTES / PIECE_PART)
+#define PIECE_WHOLE UINT64_MAX /* the number of the whole */
 
 struct cache_entity {
     const char *name; /* no other version of anything ever has it */
@@ -33,11 +37,12 @@ struct piece {
     const struct cache_entity *entity;
     struct piece_id id;
     uint64_t set;
-    size_t size; /* bytes: PIECE_BYTES, or the entity's rest */
+    size_t size; /* bytes: PIECE_BYTES, or the entity's rest; of the whole, all */
 };
 
 uint64_t piece_count(uint64_t entity_size);
 struct piece piece_of(const struct cache_entity *e, uint64_t index);
+struct piece piece_whole(const struct cache_entity *e);
 bool piece_id_equal(const struct piece_id *a, const struct piece_id *b);
 uint64_t piece_id_hash(const struct piece_id *id);
 
@@ -52,3 +57,6 @@ size_t piece_foot_size(const struct piece *p);
 void piece_foot_write(const struct piece *p, const uint64_t *sums, void *foot);
 /* True: the foot is of this piece; the sums are copied. */
 bool piece_foot_read(const struct piece *p, const void *foot, uint64_t sums[static PIECE_PARTS]);
+/* The foot behind its sums: is it of this piece? */
+size_t piece_tail_size(const struct piece *p);
+bool piece_tail_matches(const struct piece *p, const void *tail);

@@ -34,9 +34,10 @@ struct entry {
     struct entry *chain;
     struct entry *older, *newer;    /* of its queue */
     struct entry *before, *another; /* of its set */
-    uint32_t bytes;
+    uint64_t bytes;
     uint8_t queue;
     uint8_t uses;
+    bool is_proved;
 };
 
 struct queue {
@@ -210,7 +211,7 @@ static struct entry *entry_new(struct policy *p, const struct piece_id *id, size
         table_grow(p);
     struct entry *e = xcalloc(1, sizeof *e);
     e->id = *id;
-    e->bytes = (uint32_t)bytes;
+    e->bytes = bytes;
     table_add(p, e);
     p->used++;
     return e;
@@ -223,6 +224,16 @@ static void entry_free(struct policy *p, struct entry *e)
     table_remove(p, e);
     p->used--;
     free(e);
+}
+
+/* In the place of one of this name, of which nothing is remembered. */
+static struct entry *entry_anew(struct policy *p, const struct piece_id *id, size_t bytes)
+{
+    struct entry *e = find(p, id);
+    if (e != NULL)
+        entry_free(p, e);
+    ghosts_remove(&p->ghosts, piece_id_hash(id));
+    return entry_new(p, id, bytes);
 }
 
 static uint64_t ghosts_most(const struct policy *p)
@@ -294,15 +305,32 @@ bool policy_admits(struct policy *p, const struct piece_id *id, size_t bytes)
 void policy_add(struct policy *p, const struct piece_id *id, uint64_t set, size_t bytes,
                 uint64_t now_ms)
 {
-    const uint64_t name = piece_id_hash(id);
-    struct entry *e = find(p, id);
-    bool returned = ghosts_age(&p->ghosts, name, policy_count(p)) != GHOSTS_UNKNOWN;
-    if (e != NULL)
-        entry_free(p, e);
-    ghosts_remove(&p->ghosts, name);
-    e = entry_new(p, id, bytes);
+    const uint64_t age = ghosts_age(&p->ghosts, piece_id_hash(id), policy_count(p));
+    struct entry *e = entry_anew(p, id, bytes);
     set_add(set_take(p, set, now_ms), e);
-    queue_add(p, returned ? MAIN : SMALL, e);
+    queue_add(p, age != GHOSTS_UNKNOWN ? MAIN : SMALL, e);
+}
+
+void policy_join(struct policy *p, const struct piece_id *id, uint64_t set, size_t bytes,
+                 uint64_t now_ms)
+{
+    struct entry *e = entry_anew(p, id, bytes);
+    set_add(set_take(p, set, now_ms), e);
+    queue_add(p, MAIN, e);
+}
+
+bool policy_prove(struct policy *p, const struct piece_id *id)
+{
+    struct entry *e = find(p, id);
+    if (e != NULL)
+        e->is_proved = true;
+    return e != NULL;
+}
+
+bool policy_is_proved(const struct policy *p, const struct piece_id *id)
+{
+    const struct entry *e = find(p, id);
+    return e != NULL && e->is_proved;
 }
 
 bool policy_remove(struct policy *p, const struct piece_id *id)

@@ -36,7 +36,13 @@ bool policy_hit(struct policy *p, const struct piece_id *id, uint64_t now_ms);
 bool policy_admits(struct policy *p, const struct piece_id *id, size_t bytes);
 void policy_add(struct policy *p, const struct piece_id *id, uint64_t set, size_t bytes,
                 uint64_t now_ms);
+/* The whole of an entity whose pieces were read again: it enters the main queue. */
+void policy_join(struct policy *p, const struct piece_id *id, uint64_t set, size_t bytes,
+                 uint64_t now_ms);
 bool policy_remove(struct policy *p, const struct piece_id *id); /* false: it is not there */
+/* All bytes of the piece were compared with their sums.  False: it is not there. */
+bool policy_prove(struct policy *p, const struct piece_id *id);
+bool policy_is_proved(const struct policy *p, const struct piece_id *id);
 
 struct policy_piece {
     struct piece_id id;

@@ -91,6 +91,37 @@ static void an_empty_cache_has_no_victim(void **state)
     policy_free(p);
 }
 
+static void a_whole_stays_longer_than_what_is_read_once(void **state)
+{
+    (void)state;
+    struct policy *p = make(100);
+    const struct piece_id id = {.entity = {7, 7}, .index = PIECE_WHOLE};
+    assert_false(policy_prove(p, &id));
+    policy_join(p, &id, 1, 20, 0);
+    assert_false(policy_is_proved(p, &id));
+    assert_true(policy_prove(p, &id));
+    for (uint64_t n = 1000; n < 2000; n++)
+        read_piece(p, n, 1, 1, 0);
+    assert_true(policy_is_proved(p, &id));
+    policy_add(p, &id, 1, 20, 0); /* another one of this name */
+    assert_false(policy_is_proved(p, &id));
+    policy_free(p);
+}
+
+static void more_bytes_than_32_bits_count(void **state)
+{
+    (void)state;
+    struct policy_piece v;
+    struct policy *p = make(1ull << 40);
+    const struct piece_id id = {.entity = {7, 7}, .index = PIECE_WHOLE};
+    policy_join(p, &id, 1, 5ull << 30, 0);
+    assert_int_equal(policy_bytes(p), 5ull << 30);
+    assert_true(policy_evict(p, 0, &v));
+    assert_int_equal(v.bytes, 5ull << 30);
+    assert_int_equal(policy_bytes(p), 0);
+    policy_free(p);
+}
+
 /* Whatever comes, sums agree with what is there. */
 static void sums_agree(void **state)
 {
@@ -204,6 +235,8 @@ int main(void)
         cmocka_unit_test(what_is_read_once_leaves_first),
         cmocka_unit_test(idle_sets_leave_first_and_whole),
         cmocka_unit_test(an_empty_cache_has_no_victim),
+        cmocka_unit_test(a_whole_stays_longer_than_what_is_read_once),
+        cmocka_unit_test(more_bytes_than_32_bits_count),
         cmocka_unit_test(sums_agree),
         cmocka_unit_test(epochs_over_a_set_that_fits_hit),
         cmocka_unit_test(epochs_over_more_than_fits_hit_nearly_the_share),

@@ -45,6 +45,7 @@ static void metrics_init(struct tier *t)
         .pieces = metric_of(t, M_cache_pieces, ""),
         .passed_by = metric_of(t, M_cache_passed_by, ""),
         .state = metric_of(t, M_cache_disk_state, ""),
+        .joined = metric_of(t, M_cache_joined_total, ""),
     };
     metric_set(metric_of(t, M_cache_limit_bytes, ""), (int64_t)t->options.limit_bytes);
 }
@@ -112,16 +113,22 @@ int tier_open(const struct tier_options *options, struct tier **out, struct erro
     return 0;
 }
 
-void tier_close(struct tier *t)
+void tier_stop(struct tier *t)
 {
-    if (t == NULL)
-        return;
     pthread_mutex_lock(&t->lock);
     t->stop = true;
     pthread_cond_broadcast(&t->work);
     pthread_mutex_unlock(&t->lock);
     if (t->has_filler)
         pthread_join(t->filler, NULL);
+    t->has_filler = false;
+}
+
+void tier_close(struct tier *t)
+{
+    if (t == NULL)
+        return;
+    tier_stop(t);
     policy_free(t->policy);
     files_close(t->files);
     pthread_cond_destroy(&t->news);
@@ -169,14 +176,19 @@ static int remove_damaged(struct tier *t, const struct piece *p)
     return rc;
 }
 
+static void forget(struct tier *t, const struct piece_id *id)
+{
+    pthread_mutex_lock(&t->lock);
+    policy_remove(t->policy, id);
+    tier_show(t);
+    pthread_mutex_unlock(&t->lock);
+}
+
 /* What cannot be used is not there any more. */
 static void read_failed(struct tier *t, const struct piece *p, int rc)
 {
-    pthread_mutex_lock(&t->lock);
     if (rc == -ENOENT || rc == -EBADMSG)
-        policy_remove(t->policy, &p->id);
-    tier_show(t);
-    pthread_mutex_unlock(&t->lock);
+        forget(t, &p->id);
     if (rc == -EBADMSG)
         rc = remove_damaged(t, p);
     tier_note(t, "read", rc);
@@ -187,25 +199,49 @@ void tier_damaged(struct tier *t, const struct piece *p)
     read_failed(t, p, -EBADMSG);
 }
 
+static void note_hit(struct tier *t, const struct piece_id *id)
+{
+    pthread_mutex_lock(&t->lock);
+    policy_hit(t->policy, id, clock_ms());
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* find: of files.h, in a file of `in`.  What is known and not there may have come meanwhile. */
+static int find_in(struct tier *t, const struct piece *in, const struct piece *p,
+                   int (*find)(struct files *f, const struct piece *p, struct files_piece *out),
+                   struct files_piece *found)
+{
+    int rc = find(t->files, p, found);
+    const bool is_known = rc != -ENOENT || tier_knows(t, &in->id);
+    if (rc == -ENOENT && is_known)
+        rc = find(t->files, p, found);
+    if (rc == 0)
+        note_hit(t, &in->id);
+    else if (is_known)
+        read_failed(t, in, rc);
+    else
+        tier_note(t, "read", rc);
+    return rc;
+}
+
 int tier_find(struct tier *t, const struct piece *p, struct files_piece *found)
 {
-    int rc = files_find(t->files, p, found);
-    if (rc != 0) {
-        read_failed(t, p, rc);
-        return rc;
-    }
-    pthread_mutex_lock(&t->lock);
-    policy_hit(t->policy, &p->id, clock_ms());
-    pthread_mutex_unlock(&t->lock);
-    return 0;
+    return find_in(t, p, p, files_find, found);
+}
+
+int tier_find_within(struct tier *t, const struct piece *p, struct files_piece *found)
+{
+    const struct piece whole = piece_whole(p->entity);
+    return find_in(t, &whole, p, files_find_within, found);
 }
 
 int tier_read(struct tier *t, const struct files_piece *found, const struct piece *p, size_t offset,
               size_t size, void *to)
 {
     int rc = files_read(found, p, offset, size, to);
+    const struct piece of = found->is_whole ? piece_whole(p->entity) : *p;
     if (rc != 0)
-        read_failed(t, p, rc);
+        read_failed(t, &of, rc);
     else
         metric_add(t->metrics.read, size);
     return rc;
@@ -230,6 +266,30 @@ void tier_found_close(struct tier *t, struct files_piece *found, const struct pa
                  lstr("directory", t->directory));
 }
 
+/* ---- wholes ---- */
+
+int tier_whole(struct tier *t, const struct piece *whole, bool *known)
+{
+    pthread_mutex_lock(&t->lock);
+    *known = policy_has(t->policy, &whole->id);
+    const bool is_proved = policy_is_proved(t->policy, &whole->id);
+    pthread_mutex_unlock(&t->lock);
+    int fd = is_proved ? files_open_whole(t->files, whole) : -1;
+    if (fd >= 0)
+        note_hit(t, &whole->id);
+    else if (is_proved)
+        read_failed(t, whole, fd);
+    return fd >= 0 ? fd : -1;
+}
+
+void tier_drop(struct tier *t, const struct piece *p)
+{
+    forget(t, &p->id);
+    int rc = files_remove(t->files, &p->id, p->set);
+    if (rc != 0 && rc != -ENOENT)
+        tier_note(t, "remove", rc);
+}
+
 /* ---- looking ---- */
 
 bool tier_is_out(struct tier *t)
@@ -238,6 +298,22 @@ bool tier_is_out(struct tier *t)
     bool out = t->health.state == HEALTH_OUT;
     pthread_mutex_unlock(&t->lock);
     return out;
+}
+
+bool tier_knows(struct tier *t, const struct piece_id *id)
+{
+    pthread_mutex_lock(&t->lock);
+    bool knows = policy_has(t->policy, id);
+    pthread_mutex_unlock(&t->lock);
+    return knows;
+}
+
+bool tier_may_have(struct tier *t, const struct piece_id *id)
+{
+    pthread_mutex_lock(&t->lock);
+    bool may = !t->scanned || policy_has(t->policy, id);
+    pthread_mutex_unlock(&t->lock);
+    return may;
 }
 
 bool tier_has(struct tier *t, const struct piece_id *id)

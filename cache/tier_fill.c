@@ -174,8 +174,8 @@ void tier_fill_end(struct tier *t, struct tier_fill *fill, bool good)
 void tier_flush(struct tier *t)
 {
     pthread_mutex_lock(&t->lock);
-    const uint64_t handed = t->handed;
-    while (t->ended < handed)
+    const uint64_t handed = t->handed, joins = t->joins_asked;
+    while (t->ended < handed || t->joins_ended < joins)
         pthread_cond_wait(&t->news, &t->lock);
     pthread_mutex_unlock(&t->lock);
 }
@@ -199,11 +199,11 @@ static bool evict_one(struct tier *t)
     return true;
 }
 
-/* Each partial counts as a whole piece. */
+/* Each partial counts as if all of it were there, and so does the join. */
 static bool is_over_limit(struct tier *t)
 {
     pthread_mutex_lock(&t->lock);
-    bool over = policy_bytes(t->policy) + t->partial_bytes > t->options.limit_bytes;
+    bool over = policy_bytes(t->policy) + t->partial_bytes + t->joining > t->options.limit_bytes;
     pthread_mutex_unlock(&t->lock);
     return over;
 }
@@ -217,7 +217,7 @@ static bool is_disk_full(struct tier *t, size_t more)
     return room.free_bytes < least + t->promised + more;
 }
 
-static int make_room(struct tier *t, size_t more)
+int tier_make_room(struct tier *t, size_t more)
 {
     while (is_over_limit(t) || is_disk_full(t, more)) {
         if (!evict_one(t))
@@ -287,7 +287,7 @@ static int fill_write(struct tier *t, struct fill *f)
     if (p->failed)
         return 0;
     if (p->writer == NULL) {
-        int rc = make_room(t, f->piece.size + piece_foot_size(&f->piece));
+        int rc = tier_make_room(t, f->piece.size + piece_foot_size(&f->piece));
         if (rc != 0)
             return rc;
         p->writer = files_begin(t->files, &f->piece);
@@ -328,7 +328,10 @@ static void scan_seen(void *context, const struct files_seen *s)
 {
     struct tier *t = context;
     pthread_mutex_lock(&t->lock);
-    policy_add(t->policy, &s->id, s->set, s->bytes, clock_ms());
+    if (s->id.index == PIECE_WHOLE)
+        policy_join(t->policy, &s->id, s->set, s->bytes, clock_ms());
+    else
+        policy_add(t->policy, &s->id, s->set, s->bytes, clock_ms());
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -346,12 +349,14 @@ static void scan(struct tier *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-static struct fill *fill_next(struct tier *t)
+/* Waits for something to do.  NULL: no fill. */
+static struct fill *fill_next(struct tier *t, bool *stop)
 {
     pthread_mutex_lock(&t->lock);
-    while (t->first == NULL && !t->stop)
+    while (t->first == NULL && t->joins == NULL && !t->stop)
         pthread_cond_wait(&t->work, &t->lock);
     struct fill *f = t->first;
+    *stop = f == NULL && t->stop;
     if (f != NULL) {
         t->first = f->next;
         if (t->first == NULL)
@@ -361,13 +366,20 @@ static struct fill *fill_next(struct tier *t)
     return f;
 }
 
+/* Fills go first: fetchers wait for their memory. */
 void *tier_filler(void *tier)
 {
     struct tier *t = tier;
-    struct fill *f;
+    bool stop = false;
     scan(t);
-    while ((f = fill_next(t)) != NULL)
-        fill_run(t, f);
+    while (!stop) {
+        struct fill *f = fill_next(t, &stop);
+        if (f != NULL)
+            fill_run(t, f);
+        else if (!stop)
+            tier_join_step(t);
+    }
+    tier_joins_drop(t);
     while (t->oldest != NULL)
         files_abandon(partial_free(t, t->oldest));
     return NULL;

@@ -206,6 +206,16 @@ bool tiers_near(void *tiers, const struct entity *e, uint64_t offset, size_t len
     return has;
 }
 
+int tiers_whole(struct tiers *t, const struct entity *e)
+{
+    if (!is_cached(t, e))
+        return -1;
+    struct named n = named_of(t, e);
+    int fd = cache_whole(t->cache, &n.entity);
+    named_done(&n);
+    return fd;
+}
+
 /* ---- what was written, what is damaged ---- */
 
 void tiers_put(struct tiers *t, const struct entity *e, const char *data)
@@ -265,6 +275,11 @@ int tiers_warm(struct tiers *t, const struct entity *e, uint64_t offset, uint64_
         at = next;
     }
     cache_flush(t->cache);
+    if (t->joins && end == e->size && rc == 0) {
+        _cleanup_close_ int fd = cache_whole(t->cache, &n.entity);
+        if (fd < 0)
+            cache_flush(t->cache);
+    }
     if (rc == 0 && cache_bytes_of(t->cache, &n.entity, offset, end - offset) < end - offset)
         rc = -ENOSPC;
     named_done(&n);

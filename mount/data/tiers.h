@@ -15,6 +15,7 @@ struct tiers {
     struct cache *cache; /* NULL: no disk cache */
     struct data_store store;
     char *scope; /* of names in the cache: no other bucket of any cluster has it */
+    bool joins;  /* the cache is to have large entities in one file */
 };
 
 /* As fetch of struct data_store; context is a struct tiers. */
@@ -31,6 +32,9 @@ int tiers_warm(struct tiers *t, const struct entity *e, uint64_t offset, uint64_
 
 /* Bytes of the range that the cache has. */
 uint64_t tiers_cached(struct tiers *t, const struct entity *e, uint64_t offset, uint64_t length);
+
+/* A descriptor of a file with the entity's bytes, as of cache_whole(); -1: there is none. */
+int tiers_whole(struct tiers *t, const struct entity *e);
 
 /* The entity's bytes, which the store has got by now: the cache may keep them. */
 void tiers_put(struct tiers *t, const struct entity *e, const char *data);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -28,28 +29,49 @@ struct reply_head {
     uint64_t unique;
 };
 
+/* The begin of a reply to INIT. */
+struct reply_init {
+    uint32_t major, minor, max_readahead, flags;
+    uint16_t max_background, congestion_threshold;
+    uint32_t max_write, time_gran;
+    uint16_t max_pages, map_alignment;
+    uint32_t flags2, max_stack_depth;
+};
+
 /* The end of a reply to OPEN, and to CREATE. */
 struct reply_open {
     uint64_t handle;
     uint32_t flags;
-    uint32_t padding;
+    int32_t backing;
 };
+
+struct backing_map {
+    int32_t fd;
+    uint32_t flags;
+    uint64_t padding;
+};
+
+#define BACKING_OPEN _IOW(229, 1, struct backing_map)
+#define BACKING_CLOSE _IOW(229, 2, uint32_t)
 
 #define OPCODE_INIT 26
 #define INIT_EXTENDED (1u << 30)            /* there are flags2 */
 #define FLAGS2_HAS_RESEND (1u << (39 - 32)) /* requests are sent again when that is asked for */
+#define FLAGS2_PASSTHROUGH (1u << (37 - 32))
+#define STACK_DEPTH 1 /* the kernel reads files of file systems that have no other below them */
 #define NOTIFY_RESEND 7
 #define UNIQUE_RESENT (1ull << 63)
 #define OPEN_PARALLEL_WRITES (1u << 6)
+#define OPEN_PASSTHROUGH (1u << 7)
 
 static _Thread_local bool is_resent;
 static _Thread_local uint64_t request;
-static _Thread_local bool is_parallel;
+static _Thread_local struct reply_open adds; /* to the reply of the OPEN */
 
-void link_init(struct link *link, struct link_memory *memory)
+void link_init(struct link *link, struct link_memory *memory, bool pass)
 {
     const bool again = atomic_load(&memory->serving);
-    *link = (struct link){.memory = memory, .replay = again, .swallow = again};
+    *link = (struct link){.memory = memory, .replay = again, .swallow = again, .pass = pass};
 }
 
 bool link_is_resent(void)
@@ -64,22 +86,60 @@ uint64_t link_request(void)
 
 void link_parallel_writes(void)
 {
-    is_parallel = true;
+    adds.flags |= OPEN_PARALLEL_WRITES;
+}
+
+void link_pass(int backing)
+{
+    adds.flags |= OPEN_PASSTHROUGH;
+    adds.backing = backing;
+}
+
+int link_backing_open(int fuse_fd, int fd)
+{
+    const struct backing_map map = {.fd = fd};
+    int backing = ioctl(fuse_fd, BACKING_OPEN, &map);
+    return backing >= 0 ? backing : -errno;
+}
+
+void link_backing_close(int fuse_fd, int backing)
+{
+    const uint32_t number = (uint32_t)backing;
+    ioctl(fuse_fd, BACKING_CLOSE, &number);
 }
 
 /* head: of a reply, whose last part is `last`. */
 static void add_flags(const struct reply_head *head, const struct iovec *last)
 {
     struct reply_open open;
-    if (!is_parallel || (head->unique & ~UNIQUE_RESENT) != request)
+    if (adds.flags == 0 || (head->unique & ~UNIQUE_RESENT) != request)
         return; /* another thread's, or a notification */
-    is_parallel = false;
+    const struct reply_open add = adds;
+    adds = (struct reply_open){0};
     if (head->error != 0 || last->iov_len < sizeof open)
         return;
     char *at = (char *)last->iov_base + last->iov_len - sizeof open;
     memcpy(&open, at, sizeof open);
-    open.flags |= OPEN_PARALLEL_WRITES;
+    open.flags |= add.flags;
+    open.backing = add.backing;
     memcpy(at, &open, sizeof open);
+}
+
+/* head, last: of the reply to the first message. */
+static void tell_first(const struct link *link, const struct reply_head *head,
+                       const struct iovec *last)
+{
+    struct reply_init init;
+    struct link_memory *m = link->memory;
+    if (!m->can_pass || head->error != 0 || last->iov_len < sizeof init) {
+        m->can_pass = false;
+        return;
+    }
+    memcpy(&init, last->iov_base, sizeof init);
+    init.flags |= INIT_EXTENDED;
+    init.flags2 |= FLAGS2_PASSTHROUGH;
+    init.max_stack_depth = STACK_DEPTH;
+    memcpy(last->iov_base, &init, sizeof init);
 }
 
 static void keep_first(struct link *link, const void *message, size_t size)
@@ -93,7 +153,9 @@ static void keep_first(struct link *link, const void *message, size_t size)
     memcpy(&init, (const char *)message + head,
            size - head < sizeof init ? size - head : sizeof init);
     m->init_bytes = (uint32_t)size;
-    m->can_resend = (init.flags & INIT_EXTENDED) != 0 && (init.flags2 & FLAGS2_HAS_RESEND) != 0;
+    const uint32_t flags2 = (init.flags & INIT_EXTENDED) != 0 ? init.flags2 : 0;
+    m->can_resend = (flags2 & FLAGS2_HAS_RESEND) != 0;
+    m->can_pass = link->pass && (flags2 & FLAGS2_PASSTHROUGH) != 0;
 }
 
 static ssize_t read_first_again(struct link *link, void *to, size_t room)
@@ -123,10 +185,13 @@ static ssize_t link_read(int fd, void *to, size_t room, void *userdata)
         return n;
     memcpy(&head, to, sizeof head);
     is_resent = (head.unique & UNIQUE_RESENT) != 0;
-    is_parallel = false;
+    adds = (struct reply_open){0};
     request = head.unique & ~UNIQUE_RESENT;
-    if (head.opcode == OPCODE_INIT)
+    if (head.opcode == OPCODE_INIT) {
+        link->unique = head.unique;
+        link->is_first = true;
         keep_first(link, to, (size_t)n);
+    }
     return n;
 }
 
@@ -137,6 +202,10 @@ static ssize_t link_writev(int fd, struct iovec *iov, int count, void *userdata)
     tsan_before(link); /* the kernel's next request may be about what this reply tells of */
     memcpy(&head, iov[0].iov_base, sizeof head);
     add_flags(&head, &iov[count - 1]);
+    if (link->is_first && head.unique == link->unique) {
+        link->is_first = false;
+        tell_first(link, &head, &iov[count - 1]);
+    }
     if (!link->swallow)
         return writev(fd, iov, count);
     if (head.unique != link->unique)

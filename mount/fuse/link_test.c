@@ -12,8 +12,17 @@
 #include <cmocka.h>
 
 /* As in linux/fuse.h. */
-enum { FUSE_OPEN = 14, FUSE_CREATE = 35, FOPEN_DIRECT_IO = 1, PARALLEL = 64 };
-#define ENTRY_BYTES 128 /* before the open part of a reply to CREATE */
+enum {
+    FUSE_OPEN = 14,
+    FUSE_INIT = 26,
+    FUSE_CREATE = 35,
+    FOPEN_DIRECT_IO = 1,
+    PARALLEL = 64,
+    PASSTHROUGH = 128
+};
+#define INIT_EXT (1u << 30)
+#define INIT_PASSTHROUGH (1u << 5) /* of flags2 */
+#define ENTRY_BYTES 128            /* before the open part of a reply to CREATE */
 
 struct fuse_in_header {
     uint32_t len, opcode;
@@ -29,7 +38,20 @@ struct fuse_out_header {
 
 struct fuse_open_out {
     uint64_t fh;
-    uint32_t open_flags, padding;
+    uint32_t open_flags;
+    int32_t backing_id;
+};
+
+struct fuse_init_in {
+    uint32_t major, minor, max_readahead, flags, flags2, unused[11];
+};
+
+struct fuse_init_out {
+    uint32_t major, minor, max_readahead, flags;
+    uint16_t max_background, congestion_threshold;
+    uint32_t max_write, time_gran;
+    uint16_t max_pages, map_alignment;
+    uint32_t flags2, max_stack_depth, unused[6];
 };
 
 struct fixture {
@@ -52,7 +74,7 @@ static int set_up(void **state)
         return -1;
     x.kernel = ends[0];
     x.libfuse = ends[1];
-    link_init(&x.link, &x.memory);
+    link_init(&x.link, &x.memory, true);
     *state = &x;
     return 0;
 }
@@ -73,8 +95,8 @@ static void ask(struct fixture *x, uint32_t opcode, uint64_t unique)
     assert_int_equal(link_io.read(x->libfuse, bytes, sizeof bytes, &x->link), sizeof head);
 }
 
-/* The flags of the reply to an OPEN, as the kernel sees them. */
-static uint32_t reply(struct fixture *x, uint64_t unique, int error, size_t before)
+/* The reply to an OPEN, as the kernel sees it. */
+static struct fuse_open_out reply_open(struct fixture *x, uint64_t unique, int error, size_t before)
 {
     char bytes[4096], body[4096] = {0};
     struct fuse_open_out open = {.fh = 77, .open_flags = FOPEN_DIRECT_IO};
@@ -87,7 +109,76 @@ static uint32_t reply(struct fixture *x, uint64_t unique, int error, size_t befo
     assert_int_equal(read(x->kernel, bytes, sizeof bytes), head.len);
     memcpy(&open, bytes + head.len - sizeof open, sizeof open);
     assert_int_equal(open.fh, 77);
-    return open.open_flags;
+    return open;
+}
+
+static uint32_t reply(struct fixture *x, uint64_t unique, int error, size_t before)
+{
+    return reply_open(x, unique, error, before).open_flags;
+}
+
+/* What the kernel can do is agreed on: the reply to the first message, as it sees it. */
+static struct fuse_init_out agree(struct fixture *x, uint32_t flags, uint32_t flags2)
+{
+    char bytes[4096];
+    struct {
+        struct fuse_in_header head;
+        struct fuse_init_in init;
+    } in = {{.len = sizeof in, .opcode = FUSE_INIT, .unique = 2},
+            {.major = 7, .minor = 40, .flags = flags, .flags2 = flags2}};
+    struct fuse_init_out out = {.major = 7, .minor = 38, .flags = 9};
+    struct fuse_out_header head = {.len = sizeof head + sizeof out, .unique = 2};
+    struct iovec parts[] = {{.iov_base = &head, .iov_len = sizeof head},
+                            {.iov_base = &out, .iov_len = sizeof out}};
+    assert_int_equal(write(x->kernel, &in, sizeof in), sizeof in);
+    assert_int_equal(link_io.read(x->libfuse, bytes, sizeof bytes, &x->link), sizeof in);
+    assert_int_equal(link_io.writev(x->libfuse, parts, 2, &x->link), head.len);
+    assert_int_equal(read(x->kernel, bytes, sizeof bytes), head.len);
+    memcpy(&out, bytes + sizeof head, sizeof out);
+    assert_int_equal(out.minor, 38);
+    return out;
+}
+
+static void the_kernel_is_told_that_it_may_read(void **state)
+{
+    struct fixture *x = *state;
+    const struct fuse_init_out out = agree(x, INIT_EXT, INIT_PASSTHROUGH);
+    assert_int_equal(out.flags, 9 | INIT_EXT);
+    assert_int_equal(out.flags2, INIT_PASSTHROUGH);
+    assert_int_equal(out.max_stack_depth, 1);
+    assert_true(x->memory.can_pass);
+}
+
+static void an_older_kernel_is_told_nothing(void **state)
+{
+    struct fixture *x = *state;
+    static const struct {
+        uint32_t flags, flags2;
+        bool pass;
+    } cases[] = {{0, 0, true},
+                 {0, INIT_PASSTHROUGH, true},
+                 {INIT_EXT, 0, true},
+                 {INIT_EXT, INIT_PASSTHROUGH, false}};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        x->link.pass = cases[i].pass;
+        const struct fuse_init_out out = agree(x, cases[i].flags, cases[i].flags2);
+        assert_int_equal(out.flags, 9);
+        assert_int_equal(out.flags2, 0);
+        assert_int_equal(out.max_stack_depth, 0);
+        assert_false(x->memory.can_pass);
+    }
+}
+
+static void an_open_names_what_the_kernel_reads(void **state)
+{
+    struct fixture *x = *state;
+    ask(x, FUSE_OPEN, 10);
+    link_pass(42);
+    const struct fuse_open_out open = reply_open(x, 10, 0, 0);
+    assert_int_equal(open.open_flags, FOPEN_DIRECT_IO | PASSTHROUGH);
+    assert_int_equal(open.backing_id, 42);
+    ask(x, FUSE_OPEN, 12);
+    assert_int_equal(reply_open(x, 12, 0, 0).backing_id, 0);
 }
 
 static void an_open_lets_writes_run_in_parallel(void **state)
@@ -121,6 +212,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_open_lets_writes_run_in_parallel, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_replies_stay_as_they_are, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_kernel_is_told_that_it_may_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_older_kernel_is_told_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_open_names_what_the_kernel_reads, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

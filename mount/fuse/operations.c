@@ -240,8 +240,12 @@ static void do_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
         fuse_reply_err(req, -rc);
         return;
     }
+    const int backing = vfs_file_backing(f);
     fi->fh = vfs_file_id(f);
-    fi->keep_cache = 1; /* a node is one version */
+    fi->keep_cache = backing == 0; /* a node is one version */
+    fi->noflush = 1;               /* nothing is to be stored */
+    if (backing > 0)
+        link_pass(backing);
     fi->direct_io = vfs_is_draft(operations_vfs(req), node);
     if (fuse_reply_open(req, fi) == -ENOENT)
         vfs_closefile(f);

@@ -24,6 +24,7 @@ struct operations {
     struct locks *locks; /* of a volume */
     struct lost *lost;   /* of a volume, as long as the kernel has lost bytes */
     struct fuse_session *fuse;
+    int fuse_fd;      /* of the kernel's connection */
     pid_t supervisor; /* the parent, while it lives */
     double attr_ttl_s, entry_ttl_s;
     bool writable;

@@ -12,6 +12,7 @@
 #include "mount/fuse/locks.h"
 #include "mount/fuse/lost.h"
 #include "mount/fuse/operations.h"
+#include "mount/vfs/vfs.h"
 #include "mount/volfs/volfs.h"
 
 struct session {
@@ -129,6 +130,27 @@ static int loop(struct fuse_session *fuse, unsigned threads)
     return rc < 0 ? rc : 0; /* above 0: the signal that ended it */
 }
 
+static int backing_open(void *context, int fd)
+{
+    const struct operations *o = context;
+    return link_backing_open(o->fuse_fd, fd);
+}
+
+static void backing_close(void *context, int backing)
+{
+    const struct operations *o = context;
+    link_backing_close(o->fuse_fd, backing);
+}
+
+/* Files of the disk cache are read by the kernel itself. */
+static void let_pass(struct operations *o, int fd)
+{
+    const struct backings backings = {o, backing_open, backing_close};
+    o->fuse_fd = fd;
+    if (o->link.memory->can_pass)
+        vfs_let_pass(o->vfs, &backings);
+}
+
 static int serve(struct session *s, struct operations *o, void (*ready)(void *context),
                  void *context)
 {
@@ -137,7 +159,7 @@ static int serve(struct session *s, struct operations *o, void (*ready)(void *co
     o->writable = s->options.writable;
     o->device = closing_device(s->directory);
     o->supervisor = s->supervisor;
-    link_init(&o->link, s->memory);
+    link_init(&o->link, s->memory, s->options.pass);
     struct fuse_session *fuse = fuse_new(NULL, o);
     if (fuse == NULL)
         return -ENOMEM;
@@ -148,6 +170,8 @@ static int serve(struct session *s, struct operations *o, void (*ready)(void *co
         rc = -EIO;
     if (rc == 0)
         rc = begin(fuse, o, fd);
+    if (rc == 0 && o->vfs != NULL)
+        let_pass(o, fd);
     if (rc == 0 && o->volfs != NULL)
         rc = locks_start(volfs_volume(o->volfs), fuse, &o->locks);
     if (rc == 0 && o->volfs != NULL)

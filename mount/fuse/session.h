@@ -23,6 +23,7 @@ struct session_options {
     const char *source; /* what tables of mounts show: dfc://BUCKET/PREFIX */
     bool allow_other;   /* all users, by the files' modes; else the one who mounts alone */
     bool writable;
+    bool pass;             /* of a bucket: the kernel reads cached files itself, if it can */
     uint64_t attr_ttl_ms;  /* how long the kernel keeps attributes */
     uint64_t entry_ttl_ms; /* and names */
     unsigned threads;      /* calls at once */

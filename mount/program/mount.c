@@ -63,6 +63,13 @@ static int open_log(struct mounted *m)
                : program_fail(PROGRAM_FAILED, "open the log '%s': %s", path, strerror(errno));
 }
 
+/* The kernel wants the rights of root for it. */
+static bool may_pass(const struct mounted *m)
+{
+    return m->bucket != NULL && !m->plogs && !m->image && m->cache_directories != NULL &&
+           !m->options->no_passthrough && geteuid() == 0;
+}
+
 static int supervise_fuse(struct mounted *m)
 {
     const struct options *o = m->options;
@@ -71,6 +78,7 @@ static int supervise_fuse(struct mounted *m)
         .source = shown,
         .allow_other = o->allow_other || geteuid() == 0,
         .writable = o->writable || ((m->bucket == NULL || m->plogs) && !o->read_only),
+        .pass = may_pass(m),
         .attr_ttl_ms = o->attr_ttl_ms,
         .entry_ttl_ms = o->entry_ttl_ms,
         .threads = m->plogs ? SERVE_PLOG_THREADS : SERVE_THREADS,

@@ -48,6 +48,7 @@ struct options {
     bool allow_other;
     bool writable, read_only;
     bool no_sharing; /* no mount shares */
+    bool no_passthrough;
     bool foreground;
     bool check;
     bool skip_trash;

@@ -52,6 +52,14 @@ int vfs_open_tiers(struct vfs *v, struct dfc_error *err)
     return no_tiers(&told, err);
 }
 
+void vfs_let_pass(struct vfs *v, const struct backings *backings)
+{
+    if (v->tiers.cache == NULL)
+        return;
+    v->tiers.joins = true;
+    passing_start(&v->passing, backings, &v->tiers);
+}
+
 uint64_t vfs_buffer_bytes(const struct vfs *v)
 {
     uint64_t bytes = v->options.buffer_bytes;

@@ -34,10 +34,46 @@ static int check_node(struct vfs *v, const struct node *node, const struct dfc_o
     return strcmp(tree_version(info), node->version) == 0 && info->size == node->size ? 0 : -ESTALE;
 }
 
+/* An open of the node, by which somebody reads. */
+static void take_node(struct vfs_file *f, struct node *node)
+{
+    nodes_use(&f->vfs->nodes, node);
+    f->of = node;
+    f->backing = passing_open(&f->vfs->passing, node, f->entity);
+}
+
+static void give_node(struct vfs_file *f)
+{
+    if (f->of == NULL)
+        return;
+    passing_close(&f->vfs->passing, f->of, f->backing);
+    nodes_forget(&f->vfs->nodes, f->of, 1);
+}
+
+static int file_add(struct vfs_file *f)
+{
+    const struct entity *e = f->entity;
+    const struct ledger_record r = {
+        .kind = LEDGER_FILE,
+        .node = f->of != NULL ? f->of->id : 0,
+        .uses = (uint64_t)f->backing,
+        .size = e->size,
+        .texts = {e->key, e->etag, e->checksum},
+    };
+    return handles_add(&f->vfs->handles, &f->handle, &r, file_close);
+}
+
+/* Nobody knows of it. */
+static void file_refuse(struct vfs_file *f)
+{
+    give_node(f);
+    file_close(&f->handle);
+}
+
 int vfs_openfile(struct vfs *v, uint64_t id, struct vfs_file **file)
 {
     struct dfc_object_info *info;
-    const struct node *node = nodes_of(&v->nodes, id);
+    struct node *node = nodes_of(&v->nodes, id);
     int rc = tree_head(&v->tree, node->key, &info);
     if (rc == -ENOENT && node->is_draft && drafts_look(&v->drafts, node) == 0)
         return -EBUSY;
@@ -48,23 +84,33 @@ int vfs_openfile(struct vfs *v, uint64_t id, struct vfs_file **file)
         dfc_object_info_free(info);
         return rc;
     }
-    struct entity *e = tree_entity(node->key, info);
-    struct vfs_file *f = file_new(v, e);
+    struct vfs_file *f = file_new(v, tree_entity(node->key, info));
     dfc_object_info_free(info);
-    const struct ledger_record r = {
-        .kind = LEDGER_FILE, .size = e->size, .texts = {e->key, e->etag, e->checksum}};
-    rc = handles_add(&v->handles, &f->handle, &r, file_close);
+    if (!node->is_draft)
+        take_node(f, node);
+    rc = file_add(f);
     if (rc != 0)
-        file_close(&f->handle);
+        file_refuse(f);
     else
         *file = f;
     return rc;
 }
 
+/* The ledger counts the use of the node that the handle has. */
 void vfs_restore_file(struct vfs *v, uint64_t number, const struct ledger_record *r)
 {
     struct vfs_file *f = file_new(v, entity_new(r->texts[0], r->texts[1], r->texts[2], r->size));
+    if (r->node != 0) {
+        f->of = nodes_of(&v->nodes, r->node);
+        f->backing = (int)r->uses;
+        passing_restore(&v->passing, f->of, f->backing);
+    }
     handles_restore(&v->handles, &f->handle, number, r->inode, file_close);
+}
+
+int vfs_file_backing(const struct vfs_file *f)
+{
+    return f->backing;
 }
 
 uint64_t vfs_file_id(const struct vfs_file *f)
@@ -83,7 +129,8 @@ void vfs_closefile(struct vfs_file *f)
         vfs_close_written(f);
         return;
     }
-    handles_remove(&f->vfs->handles, &f->handle);
+    handles_remove(&f->vfs->handles, &f->handle); /* first: the ledger forgets the backing */
+    give_node(f);
     file_close(&f->handle);
 }
 

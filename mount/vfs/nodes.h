@@ -27,6 +27,8 @@ struct node {
     _Atomic uint64_t size; /* changes of a draft alone, as the time does */
     _Atomic int64_t modified_s;
     uint64_t uses;
+    unsigned served, passed; /* opens for reading; of passing.h, as the next is */
+    int backing;             /* 0: none */
     struct node *chain;
 };
 

@@ -48,6 +48,7 @@ static bool vfs_start(struct vfs *v)
     handles_init(&v->handles, v->ledger);
     nodes_init(&v->nodes, options->prefix, v->ledger);
     drafts_init(&v->drafts, &v->nodes);
+    passing_init(&v->passing);
     v->buffer = buffer_new(&buffer, &store);
     if (options->writable)
         v->writers = writers_new(&options->writing, &objects);
@@ -102,6 +103,7 @@ void vfs_close(struct vfs *v)
     buffer_free(v->buffer);
     vfs_close_tiers(v);
     nodes_done(&v->nodes);
+    passing_done(&v->passing);
     ledger_close(v->ledger);
     tree_close(&v->tree);
     pthread_mutex_destroy(&v->room_lock);

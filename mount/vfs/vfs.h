@@ -15,6 +15,7 @@
 #include "api/dfc.h"
 #include "common/error.h"
 #include "mount/group/reader.h"
+#include "mount/vfs/backings.h"
 #include "mount/write/writer.h"
 
 struct vfs_options {
@@ -45,6 +46,10 @@ int vfs_open(const struct vfs_options *options, struct dfc_client *client, struc
              struct dfc_error *err);
 /* No call may be running; what is open is closed.  NULL is fine. */
 void vfs_close(struct vfs *v);
+
+/* From now on the kernel reads objects itself that the disk cache has in one file.  Before the
+ * first open. */
+void vfs_let_pass(struct vfs *v, const struct backings *backings);
 
 /* ---- names and attributes ---- */
 
@@ -119,6 +124,7 @@ struct vfs_read {
 ssize_t vfs_read(struct vfs_file *f, const struct vfs_read *r, void *to);
 void vfs_closefile(struct vfs_file *f);
 uint64_t vfs_file_id(const struct vfs_file *f);
+int vfs_file_backing(const struct vfs_file *f); /* what the kernel reads; 0: vfs_read() does */
 struct vfs_file *vfs_file_of(struct vfs *v, uint64_t id); /* NULL: none */
 
 struct vfs_warm {

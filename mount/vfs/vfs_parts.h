@@ -10,6 +10,7 @@
 #include "mount/vfs/drafts.h"
 #include "mount/vfs/handles.h"
 #include "mount/vfs/nodes.h"
+#include "mount/vfs/passing.h"
 #include "mount/vfs/vfs.h"
 
 struct vfs {
@@ -25,6 +26,7 @@ struct vfs {
     struct tree_room room;
     struct handles handles;
     struct nodes nodes;
+    struct passing passing;
     struct drafts drafts;
     struct writers *writers; /* NULL: nothing may be written */
 };
@@ -36,6 +38,8 @@ struct vfs_file {
     pthread_mutex_t lock; /* guards readahead; the buffer's lock is never taken with it */
     struct entity *entity;
     struct readahead readahead;
+    struct node *of; /* a use, of a node that is no draft; or NULL */
+    int backing;     /* 0: this process reads */
     /* If it is written: */
     struct node *node; /* a use */
     struct writer *writer;

@@ -1,0 +1,163 @@
+/* Entities of several pieces become one file; of tier.h.
+ *
+ * The filler does it in steps of a piece, between what comes from the store.  The pieces stay until
+ * the whole has its name.  A whole that the scan has found is compared with its sums by the same
+ * steps.  What fails is given up: readers have the pieces, or the store. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cache/tier_parts.h"
+#include "common/clock.h"
+#include "common/mem.h"
+
+#define JOINS_MOST 64            /* that wait */
+#define JOIN_SHARE 4             /* a whole takes at most this part of the limit */
+#define JOIN_BYTES (64ull << 30) /* and so much: its sums are in memory meanwhile */
+
+/* ---- any thread ---- */
+
+static struct join *join_new(const struct cache_entity *e)
+{
+    struct join *j = xcalloc(1, sizeof *j);
+    j->entity =
+        (struct cache_entity){.name = xstrdup(e->name), .set = xstrdup(e->set), .size = e->size};
+    j->whole = piece_whole(&j->entity);
+    return j;
+}
+
+static void join_free(struct join *j)
+{
+    files_join_abandon(j->file);
+    free((char *)j->entity.name);
+    free((char *)j->entity.set);
+    free(j);
+}
+
+/* Where another is added; NULL: it waits already, or too many do. */
+static struct join **place_of(struct tier *t, const struct piece_id *id)
+{
+    struct join **at = &t->joins;
+    while (*at != NULL && !piece_id_equal(&(*at)->whole.id, id))
+        at = &(*at)->next;
+    return *at == NULL && t->joins_asked - t->joins_ended < JOINS_MOST ? at : NULL;
+}
+
+void tier_join(struct tier *t, const struct cache_entity *e)
+{
+    const struct piece whole = piece_whole(e);
+    if (e->size > t->options.limit_bytes / JOIN_SHARE || e->size > JOIN_BYTES)
+        return;
+    pthread_mutex_lock(&t->lock);
+    struct join **at = place_of(t, &whole.id);
+    if (at != NULL && t->scanned && t->health.state == HEALTH_GOOD &&
+        !policy_is_proved(t->policy, &whole.id)) {
+        *at = join_new(e);
+        t->joins_asked++;
+        pthread_cond_signal(&t->work);
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* ---- the filler ---- */
+
+static void promise(struct tier *t, struct join *j, uint64_t bytes)
+{
+    t->promised += bytes;
+    t->promised -= j->promised;
+    j->promised = bytes;
+}
+
+static void join_end(struct tier *t, struct join *j)
+{
+    promise(t, j, 0);
+    t->joining = 0;
+    pthread_mutex_lock(&t->lock);
+    t->joins = j->next;
+    t->joins_ended++;
+    pthread_cond_broadcast(&t->news);
+    pthread_mutex_unlock(&t->lock);
+    join_free(j);
+}
+
+static int join_begin(struct tier *t, struct join *j)
+{
+    const size_t bytes = j->whole.size + piece_foot_size(&j->whole);
+    j->begun = true;
+    if (tier_knows(t, &j->whole.id))
+        return 0; /* it is there, to be compared */
+    int rc = tier_make_room(t, bytes);
+    if (rc != 0)
+        return rc;
+    j->file = files_join_begin(t->files, &j->whole);
+    t->joining = bytes;
+    promise(t, j, bytes);
+    return 0;
+}
+
+static int join_take(void *context, const void *data, size_t size)
+{
+    struct join *j = context;
+    return j->file != NULL ? files_join_write(j->file, data, size) : 0;
+}
+
+static int join_piece(struct tier *t, struct join *j)
+{
+    const struct tier_source *source = &t->options.source;
+    const size_t size = piece_of(&j->entity, j->index).size;
+    int64_t n = source->read(source->context, &j->entity, j->index, join_take, j);
+    if (j->file != NULL)
+        promise(t, j, j->promised > size ? j->promised - size : 0);
+    j->index++;
+    return n < 0 ? (int)n : (size_t)n == size ? 0 : -ENOENT;
+}
+
+static int join_publish(struct tier *t, struct join *j)
+{
+    size_t bytes;
+    int rc = files_join_publish(steal(j->file), &bytes);
+    if (rc != 0)
+        return rc;
+    pthread_mutex_lock(&t->lock);
+    policy_join(t->policy, &j->whole.id, j->whole.set, bytes, clock_ms());
+    policy_prove(t->policy, &j->whole.id);
+    tier_show(t);
+    pthread_mutex_unlock(&t->lock);
+    metric_add(t->metrics.joined, 1);
+    t->options.source.drop(t->options.source.context, &j->entity);
+    return 0;
+}
+
+static int join_finish(struct tier *t, struct join *j)
+{
+    if (j->file != NULL)
+        return join_publish(t, j);
+    pthread_mutex_lock(&t->lock);
+    policy_prove(t->policy, &j->whole.id);
+    pthread_mutex_unlock(&t->lock);
+    return 0;
+}
+
+static struct join *join_first(struct tier *t)
+{
+    pthread_mutex_lock(&t->lock);
+    struct join *j = t->joins;
+    pthread_mutex_unlock(&t->lock);
+    return j;
+}
+
+void tier_join_step(struct tier *t)
+{
+    struct join *j = join_first(t);
+    const bool is_last = j->begun && j->index == piece_count(j->entity.size);
+    int rc = !j->begun ? join_begin(t, j) : is_last ? join_finish(t, j) : join_piece(t, j);
+    if (rc != 0)
+        tier_note(t, "join", rc);
+    if (rc != 0 || is_last)
+        join_end(t, j);
+}
+
+void tier_joins_drop(struct tier *t)
+{
+    for (struct join *j; (j = join_first(t)) != NULL;)
+        join_end(t, j);
+}

@@ -1,0 +1,165 @@
+#include "mount/vfs/passing.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/mem.h"
+
+#define SIZE (9u << 20)
+
+/* The kernel: numbers of open files. */
+struct kernel {
+    int next, opened, closed;
+    int fails; /* -errno of what comes */
+};
+
+static int kernel_open(void *context, int fd)
+{
+    struct kernel *k = context;
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_size, SIZE);
+    if (k->fails != 0)
+        return k->fails;
+    k->opened++;
+    return ++k->next;
+}
+
+static void kernel_close(void *context, int backing)
+{
+    struct kernel *k = context;
+    assert_int_equal(backing, k->next);
+    k->closed++;
+}
+
+struct fixture {
+    char root[32];
+    struct kernel kernel;
+    struct tiers tiers;
+    struct passing passing;
+    struct node node;
+    struct entity *entity;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture x;
+    struct error err = ERROR_INIT;
+    memset(&x, 0, sizeof x);
+    memcpy(x.root, "/tmp/dfc-passing-XXXXXX", 24);
+    if (mkdtemp(x.root) == NULL)
+        return 1;
+    const struct cache_options options = {
+        .directories = x.root, .bytes = 1u << 30, .fill_bytes = 64u << 20, .idle_ms = 3600000};
+    if (cache_open(&options, &x.tiers.cache, &err) != 0)
+        return 1;
+    x.tiers.scope = xstrdup("1/1");
+    x.entity = entity_new("o", "\"1\"", "", SIZE);
+    const struct backings backings = {&x.kernel, kernel_open, kernel_close};
+    passing_init(&x.passing);
+    passing_start(&x.passing, &backings, &x.tiers);
+    *state = &x;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *x = *state;
+    passing_done(&x->passing);
+    entity_unref(x->entity);
+    cache_close(x->tiers.cache);
+    free(x->tiers.scope);
+    _cleanup_free_ char *command = xprintf("rm -rf %s", x->root);
+    return system(command);
+}
+
+/* The cache has the object, in one file. */
+static void join(struct fixture *x)
+{
+    _cleanup_free_ char *data = xcalloc(1, SIZE);
+    tiers_put(&x->tiers, x->entity, data);
+    cache_flush(x->tiers.cache);
+    assert_int_equal(tiers_whole(&x->tiers, x->entity), -1);
+    cache_flush(x->tiers.cache);
+}
+
+static int open_it(struct fixture *x)
+{
+    return passing_open(&x->passing, &x->node, x->entity);
+}
+
+static void close_it(struct fixture *x, int backing)
+{
+    passing_close(&x->passing, &x->node, backing);
+}
+
+static void the_first_open_decides(void **state)
+{
+    struct fixture *x = *state;
+    assert_int_equal(open_it(x), 0); /* the cache has nothing */
+    join(x);
+    assert_int_equal(open_it(x), 0);
+    close_it(x, 0);
+    close_it(x, 0);
+    assert_int_equal(open_it(x), 1);
+    assert_int_equal(open_it(x), 1);
+    close_it(x, 1);
+    assert_int_equal(open_it(x), 1);
+    close_it(x, 1);
+    assert_int_equal(x->kernel.closed, 0);
+    close_it(x, 1);
+    assert_int_equal(x->kernel.closed, 1);
+    assert_int_equal(open_it(x), 2);
+    close_it(x, 2);
+    assert_int_equal(x->kernel.opened, x->kernel.closed);
+}
+
+static void opens_of_the_process_before_decide(void **state)
+{
+    struct fixture *x = *state;
+    join(x);
+    passing_restore(&x->passing, &x->node, 0);
+    assert_int_equal(open_it(x), 0);
+    close_it(x, 0);
+    close_it(x, 0);
+    x->kernel.next = 9;
+    passing_restore(&x->passing, &x->node, 9);
+    assert_int_equal(open_it(x), 9);
+    assert_int_equal(x->kernel.opened, 0);
+    close_it(x, 9);
+    close_it(x, 9);
+    assert_int_equal(x->kernel.closed, 1);
+}
+
+static void a_kernel_that_refuses_is_not_asked_again(void **state)
+{
+    struct fixture *x = *state;
+    join(x);
+    x->kernel.fails = -EPERM;
+    assert_int_equal(open_it(x), 0);
+    x->kernel.fails = 0;
+    close_it(x, 0);
+    assert_int_equal(open_it(x), 0);
+    assert_int_equal(x->kernel.opened, 0);
+    close_it(x, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_first_open_decides),
+        TEST(opens_of_the_process_before_decide),
+        TEST(a_kernel_that_refuses_is_not_asked_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
