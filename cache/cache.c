@@ -212,17 +212,25 @@ static bool find(struct cache *c, struct reading *r, const struct pace_side *sto
            find_in(r, whole_tier(c, e), store, tier_find_within);
 }
 
+static int64_t read_span(struct cache *c, const struct cache_span *s, struct reading *r)
+{
+    const struct pace_side store = store_now(c);
+    uint64_t begun_us = clock_us();
+    if (!find(c, r, &store))
+        return 0;
+    r->us = clock_us() - begun_us;
+    int64_t n = read_found(r, s->offset % PIECE_BYTES, s->size);
+    tier_found_close(r->tier, &r->found, &store, r->us);
+    return n;
+}
+
 int64_t cache_read(struct cache *c, const struct cache_span *s,
                    int (*take)(void *context, const void *data, size_t size), void *context)
 {
     struct reading r = {.piece = piece_at(s), .take = take, .context = context};
-    const struct pace_side store = store_now(c);
-    uint64_t begun_us = clock_us();
-    if (!find(c, &r, &store))
-        return 0;
-    r.us = clock_us() - begun_us;
-    int64_t n = read_found(&r, s->offset % PIECE_BYTES, s->size);
-    tier_found_close(r.tier, &r.found, &store, r.us);
+    int64_t n = read_span(c, s, &r);
+    if (n > 0)
+        tier_count(r.tier, (uint64_t)n);
     return n;
 }
 
@@ -275,7 +283,8 @@ static int64_t source_read(void *cache, const struct cache_entity *e, uint64_t i
 {
     const struct cache_span s = {
         .entity = e, .offset = index * PIECE_BYTES, .size = piece_of(e, index).size};
-    return cache_read(cache, &s, take, taker);
+    struct reading r = {.piece = piece_at(&s), .take = take, .context = taker};
+    return read_span(cache, &s, &r);
 }
 
 static void source_drop(void *cache, const struct cache_entity *e)

@@ -242,9 +242,12 @@ int tier_read(struct tier *t, const struct files_piece *found, const struct piec
     const struct piece of = found->is_whole ? piece_whole(p->entity) : *p;
     if (rc != 0)
         read_failed(t, &of, rc);
-    else
-        metric_add(t->metrics.read, size);
     return rc;
+}
+
+void tier_count(struct tier *t, uint64_t bytes)
+{
+    metric_add(t->metrics.read, bytes);
 }
 
 void tier_found_close(struct tier *t, struct files_piece *found, const struct pace_side *store,

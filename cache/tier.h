@@ -56,6 +56,7 @@ int tier_read(struct tier *t, const struct files_piece *found, const struct piec
               size_t size, void *to);
 /* The reader has found the piece to be so. */
 void tier_damaged(struct tier *t, const struct piece *p);
+void tier_count(struct tier *t, uint64_t bytes); /* readers got them */
 /* Ends the read; the disk took so long. */
 void tier_found_close(struct tier *t, struct files_piece *found, const struct pace_side *store,
                       uint64_t us);

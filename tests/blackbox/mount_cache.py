@@ -136,7 +136,7 @@ def test_kill_9_keeps_the_cache(c):
     await_end(c, path)
     before = given(c)
     # The same with a process in place of the one that died, which has no other directory.
-    path = mount(c, "dfc://killed", "--cache-dir=" + os.path.relpath(cache))
+    path = mount(c, "dfc://killed", "--no-passthrough", "--cache-dir=" + os.path.relpath(cache))
     check_all(path, LARGE)
     pid = server(path)
     os.kill(pid, signal.SIGKILL)
