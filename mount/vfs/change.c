@@ -40,9 +40,14 @@ int vfs_unlink(struct vfs *v, uint64_t parent, const char *name)
     if (rc != 0)
         return rc;
     _cleanup_free_ char *key = name_file(prefix, name);
-    bool had_draft = drafts_unlink(&v->drafts, key);
+    struct node *draft = drafts_unlink_begin(&v->drafts, key);
     rc = tree_unlink(&v->tree, prefix, name);
-    return rc == -ENOENT && had_draft ? 0 : rc;
+    if (draft == NULL)
+        return rc;
+    if (rc == -ENOENT) /* the object was not stored yet */
+        rc = 0;
+    drafts_unlink_end(&v->drafts, draft, rc == 0);
+    return rc;
 }
 
 int vfs_mkdir(struct vfs *v, uint64_t parent, const char *name, uint64_t *node)

@@ -190,17 +190,30 @@ int drafts_idle(struct drafts *d, const char *key)
     return rc;
 }
 
-bool drafts_unlink(struct drafts *d, const char *key)
+struct node *drafts_unlink_begin(struct drafts *d, const char *key)
 {
+    struct node *node = NULL;
     pthread_mutex_lock(&d->lock);
     struct draft *draft = draft_settled(d, key);
     if (draft != NULL) {
-        if (draft->unlinked != NULL)
-            atomic_store(draft->unlinked, true);
-        draft_take_out(d, place_of_node(d, draft->node));
+        node = draft->node;
+        nodes_use(d->nodes, node);
     }
     pthread_mutex_unlock(&d->lock);
-    return draft != NULL;
+    return node;
+}
+
+void drafts_unlink_end(struct drafts *d, struct node *node, bool is_gone)
+{
+    pthread_mutex_lock(&d->lock);
+    struct draft **at = place_of_node(d, node);
+    if (is_gone && *at != NULL) {
+        if ((*at)->unlinked != NULL)
+            atomic_store((*at)->unlinked, true);
+        draft_take_out(d, at);
+    }
+    pthread_mutex_unlock(&d->lock);
+    nodes_forget(d->nodes, node, 1);
 }
 
 void drafts_closing(struct drafts *d, const struct node *node)

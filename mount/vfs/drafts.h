@@ -45,7 +45,10 @@ int drafts_open(struct drafts *d, const struct node *node, atomic_bool *unlinked
 int drafts_look(struct drafts *d, const struct node *node);
 /* Is the name free to be renamed?  0, or EBUSY. */
 int drafts_idle(struct drafts *d, const char *key);
-/* The name goes: its handle sees that in *unlinked.  False: there is no draft. */
-bool drafts_unlink(struct drafts *d, const char *key);
+/* Before the name goes: its draft's node, with a use until drafts_unlink_end(); NULL: there is no
+ * draft. */
+struct node *drafts_unlink_begin(struct drafts *d, const char *key);
+/* is_gone: the draft ends, and its handle sees that in *unlinked.  Else it stays as it was. */
+void drafts_unlink_end(struct drafts *d, struct node *node, bool is_gone);
 void drafts_closing(struct drafts *d, const struct node *node);
 void drafts_end(struct drafts *d, const struct node *node); /* fine where there is none */

@@ -76,11 +76,40 @@ static void an_unlinked_draft_is_told(void **state)
     struct drafts *d = *state;
     struct node *node;
     atomic_bool unlinked = false;
-    assert_false(drafts_unlink(d, "a"));
+    assert_null(drafts_unlink_begin(d, "a"));
     assert_int_equal(drafts_create(d, &a, &unlinked, &node), 0);
-    assert_true(drafts_unlink(d, "a"));
+    assert_ptr_equal(drafts_unlink_begin(d, "a"), node);
+    assert_false(unlinked);
+    drafts_unlink_end(d, node, true);
     assert_true(unlinked);
     assert_null(drafts_find(d, "a"));
+    nodes_forget(d->nodes, node, 1);
+}
+
+static void a_failed_unlink_changes_nothing(void **state)
+{
+    struct drafts *d = *state;
+    struct node *node;
+    atomic_bool unlinked = false;
+    assert_int_equal(drafts_create(d, &a, &unlinked, &node), 0);
+    assert_ptr_equal(drafts_unlink_begin(d, "a"), node);
+    drafts_unlink_end(d, node, false);
+    assert_false(unlinked);
+    assert_int_equal(drafts_look(d, node), 0);
+    drafts_end(d, node);
+    nodes_forget(d->nodes, node, 1);
+}
+
+static void a_draft_may_end_under_an_unlink(void **state)
+{
+    struct drafts *d = *state;
+    struct node *node;
+    atomic_bool unlinked = false;
+    assert_int_equal(drafts_create(d, &a, &unlinked, &node), 0);
+    assert_ptr_equal(drafts_unlink_begin(d, "a"), node);
+    drafts_end(d, node);
+    drafts_unlink_end(d, node, true);
+    assert_false(unlinked); /* the handle may have gone */
     nodes_forget(d->nodes, node, 1);
 }
 
@@ -90,6 +119,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_new_name_has_one_draft, begin, end),
         cmocka_unit_test_setup_teardown(a_wanted_draft_is_opened_once, begin, end),
         cmocka_unit_test_setup_teardown(an_unlinked_draft_is_told, begin, end),
+        cmocka_unit_test_setup_teardown(a_failed_unlink_changes_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(a_draft_may_end_under_an_unlink, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

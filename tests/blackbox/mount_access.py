@@ -74,7 +74,12 @@ def test_writes_need_the_right(c):
         write(path + "/new", b"1")
         write(path + "/large", DATA)
         check(read(path + "/large") == DATA, "other bytes")
-    equal(c.names("box"), ["d/o", "mine/large", "mine/new"], "objects")
+        with open(path + "/kept", "wb", buffering=0) as f:
+            f.write(b"1")
+            fails(errno.EACCES, os.unlink, path + "/kept")
+            f.write(b"2")
+        equal(read(path + "/kept"), b"12", "what an unlink that failed left")
+    equal(c.names("box"), ["d/o", "mine/kept", "mine/large", "mine/new"], "objects")
 
 
 def test_rights_end_while_it_is_mounted(c):
