@@ -17,6 +17,8 @@ struct draft {
     enum draft_state state;
     uint64_t wanted_ms;
     atomic_bool *unlinked; /* of its handle */
+    unsigned stores;       /* that run */
+    bool unlinks;          /* the cluster is asked to delete it */
 };
 
 void drafts_init(struct drafts *d, struct nodes *nodes)
@@ -193,9 +195,12 @@ int drafts_idle(struct drafts *d, const char *key)
 struct node *drafts_unlink_begin(struct drafts *d, const char *key)
 {
     struct node *node = NULL;
+    struct draft *draft;
     pthread_mutex_lock(&d->lock);
-    struct draft *draft = draft_settled(d, key);
+    while ((draft = draft_settled(d, key)) != NULL && (draft->stores > 0 || draft->unlinks))
+        pthread_cond_wait(&d->ended, &d->lock);
     if (draft != NULL) {
+        draft->unlinks = true;
         node = draft->node;
         nodes_use(d->nodes, node);
     }
@@ -211,15 +216,47 @@ void drafts_unlink_end(struct drafts *d, struct node *node, bool is_gone)
         if ((*at)->unlinked != NULL)
             atomic_store((*at)->unlinked, true);
         draft_take_out(d, at);
+    } else if (*at != NULL) {
+        (*at)->unlinks = false;
+        pthread_cond_broadcast(&d->ended);
     }
     pthread_mutex_unlock(&d->lock);
     nodes_forget(d->nodes, node, 1);
 }
 
-void drafts_closing(struct drafts *d, const struct node *node)
+/* The node's draft, when no unlink of it runs. */
+static struct draft *draft_kept(struct drafts *d, const struct node *node)
+{
+    struct draft *draft;
+    while ((draft = *place_of_node(d, node)) != NULL && draft->unlinks)
+        pthread_cond_wait(&d->ended, &d->lock);
+    return draft;
+}
+
+void drafts_store_begin(struct drafts *d, const struct node *node)
+{
+    pthread_mutex_lock(&d->lock);
+    struct draft *draft = draft_kept(d, node);
+    if (draft != NULL)
+        draft->stores++;
+    pthread_mutex_unlock(&d->lock);
+}
+
+void drafts_store_end(struct drafts *d, const struct node *node)
 {
     pthread_mutex_lock(&d->lock);
     struct draft *draft = *place_of_node(d, node);
+    if (draft != NULL) {
+        draft->stores--;
+        pthread_cond_broadcast(&d->ended);
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+void drafts_closing(struct drafts *d, const struct node *node)
+{
+    pthread_mutex_lock(&d->lock);
+    struct draft *draft = draft_kept(d, node);
     if (draft != NULL) {
         draft->state = CLOSING;
         draft->unlinked = NULL;

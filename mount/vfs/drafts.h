@@ -6,7 +6,12 @@
  *     CLOSING   the last descriptor is closed, and the file is being stored
  *
  * A program that opens a name meets its draft: so two writers of one mount find each other, and
- * pages of the version before stay what they were. */
+ * pages of the version before stay what they were.
+ *
+ * A store and an unlink of one draft take turns, each for as long as the cluster is asked:
+ *     the store is first     the unlink waits, and deletes what was stored
+ *     the unlink is first    the store waits, and does nothing if the name is gone
+ * A turn ends when the cluster has answered or failed.  No signal ends the wait for it. */
 #pragma once
 
 #include <pthread.h>
@@ -45,10 +50,12 @@ int drafts_open(struct drafts *d, const struct node *node, atomic_bool *unlinked
 int drafts_look(struct drafts *d, const struct node *node);
 /* Is the name free to be renamed?  0, or EBUSY. */
 int drafts_idle(struct drafts *d, const char *key);
-/* Before the name goes: its draft's node, with a use until drafts_unlink_end(); NULL: there is no
- * draft. */
+/* The turn of an unlink: the draft's node, with a use until the end; NULL: there is no draft. */
 struct node *drafts_unlink_begin(struct drafts *d, const char *key);
 /* is_gone: the draft ends, and its handle sees that in *unlinked.  Else it stays as it was. */
 void drafts_unlink_end(struct drafts *d, struct node *node, bool is_gone);
+/* The turn of a store, or of several by one handle.  Fine where the node is no draft any more. */
+void drafts_store_begin(struct drafts *d, const struct node *node);
+void drafts_store_end(struct drafts *d, const struct node *node);
 void drafts_closing(struct drafts *d, const struct node *node);
 void drafts_end(struct drafts *d, const struct node *node); /* fine where there is none */

@@ -1,12 +1,17 @@
 #include "mount/vfs/drafts.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#include "common/mem.h"
 
 static const struct node_is a = {.key = "a", .version = "", .inode = 7};
 
@@ -113,6 +118,124 @@ static void a_draft_may_end_under_an_unlink(void **state)
     nodes_forget(d->nodes, node, 1);
 }
 
+/* A call of another thread, and whether `flag` was set when it came back. */
+struct other {
+    void (*call)(struct other *o);
+    struct drafts *d;
+    struct node *node;
+    atomic_bool *flag;
+    bool saw;
+    pthread_t thread;
+    atomic_int id;
+    atomic_bool ended;
+};
+
+static void *other_run(void *context)
+{
+    struct other *o = context;
+    o->id = gettid();
+    o->call(o);
+    o->saw = *o->flag;
+    o->ended = true;
+    return NULL;
+}
+
+static bool sleeps(pid_t thread)
+{
+    char state = 0;
+    _cleanup_free_ char *path = xprintf("/proc/self/task/%d/stat", (int)thread);
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    int n = fscanf(f, "%*d (%*[^)]) %c", &state);
+    fclose(f);
+    return n == 1 && state == 'S';
+}
+
+/* Returns when the call waits, or has ended. */
+static void other_begin(struct other *o)
+{
+    assert_int_equal(pthread_create(&o->thread, NULL, other_run, o), 0);
+    while (!o->ended && !sleeps(o->id))
+        sched_yield();
+}
+
+static void call_unlink(struct other *o)
+{
+    o->node = drafts_unlink_begin(o->d, "a");
+}
+
+static void call_store(struct other *o)
+{
+    drafts_store_begin(o->d, o->node);
+}
+
+static void call_closing(struct other *o)
+{
+    drafts_closing(o->d, o->node);
+}
+
+static void an_unlink_waits_for_a_store(void **state)
+{
+    struct node *node;
+    atomic_bool unlinked = false, stored = false;
+    struct other o = {.call = call_unlink, .d = *state, .flag = &stored};
+    assert_int_equal(drafts_create(o.d, &a, &unlinked, &node), 0);
+    drafts_store_begin(o.d, node);
+    other_begin(&o);
+    stored = true;
+    drafts_end(o.d, node);
+    drafts_store_end(o.d, node);
+    pthread_join(o.thread, NULL);
+    assert_true(o.saw);
+    assert_null(o.node);
+    assert_false(unlinked);
+    nodes_forget(o.d->nodes, node, 1);
+}
+
+static void a_store_waits_for_an_unlink(void **state)
+{
+    atomic_bool unlinked = false;
+    struct other o = {.call = call_store, .d = *state, .flag = &unlinked};
+    assert_int_equal(drafts_create(o.d, &a, &unlinked, &o.node), 0);
+    assert_ptr_equal(drafts_unlink_begin(o.d, "a"), o.node);
+    other_begin(&o);
+    drafts_unlink_end(o.d, o.node, true);
+    pthread_join(o.thread, NULL);
+    assert_true(o.saw);
+    drafts_store_end(o.d, o.node);
+    nodes_forget(o.d->nodes, o.node, 1);
+}
+
+static void the_last_close_waits_for_an_unlink(void **state)
+{
+    atomic_bool unlinked = false;
+    struct other o = {.call = call_closing, .d = *state, .flag = &unlinked};
+    assert_int_equal(drafts_create(o.d, &a, &unlinked, &o.node), 0);
+    assert_ptr_equal(drafts_unlink_begin(o.d, "a"), o.node);
+    other_begin(&o);
+    drafts_unlink_end(o.d, o.node, true);
+    pthread_join(o.thread, NULL);
+    assert_true(o.saw);
+    nodes_forget(o.d->nodes, o.node, 1);
+}
+
+static void a_store_goes_on_after_a_failed_unlink(void **state)
+{
+    struct drafts *d = *state;
+    struct node *node;
+    atomic_bool unlinked = false;
+    assert_int_equal(drafts_create(d, &a, &unlinked, &node), 0);
+    assert_ptr_equal(drafts_unlink_begin(d, "a"), node);
+    drafts_unlink_end(d, node, false);
+    drafts_store_begin(d, node);
+    drafts_store_end(d, node);
+    assert_ptr_equal(drafts_unlink_begin(d, "a"), node);
+    drafts_unlink_end(d, node, true);
+    assert_true(unlinked);
+    nodes_forget(d->nodes, node, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +244,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_unlinked_draft_is_told, begin, end),
         cmocka_unit_test_setup_teardown(a_failed_unlink_changes_nothing, begin, end),
         cmocka_unit_test_setup_teardown(a_draft_may_end_under_an_unlink, begin, end),
+        cmocka_unit_test_setup_teardown(an_unlink_waits_for_a_store, begin, end),
+        cmocka_unit_test_setup_teardown(a_store_waits_for_an_unlink, begin, end),
+        cmocka_unit_test_setup_teardown(the_last_close_waits_for_an_unlink, begin, end),
+        cmocka_unit_test_setup_teardown(a_store_goes_on_after_a_failed_unlink, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,17 +171,25 @@ ssize_t vfs_write(struct vfs_file *f, const struct vfs_read *r, const void *from
     return n;
 }
 
-int vfs_store(struct vfs_file *f)
+/* Of a name that is there, in the turn of a store. */
+static int written_store(struct vfs_file *f)
 {
-    if (f->writer == NULL)
-        return f->lost ? -EIO : 0;
-    if (atomic_load(&f->unlinked))
-        return 0;
     int rc = writer_store(f->writer);
     if (rc == 0)
         ledger_uses(f->vfs->ledger, handles_number(&f->handle), 0);
     if (writer_is_saved(f->writer))
         drafts_end(&f->vfs->drafts, f->node);
+    return rc;
+}
+
+int vfs_store(struct vfs_file *f)
+{
+    struct drafts *drafts = &f->vfs->drafts;
+    if (f->writer == NULL)
+        return f->lost ? -EIO : 0;
+    drafts_store_begin(drafts, f->node);
+    int rc = atomic_load(&f->unlinked) ? 0 : written_store(f);
+    drafts_store_end(drafts, f->node);
     return rc;
 }
 
