@@ -68,7 +68,10 @@ int vfs_rmdir(struct vfs *v, uint64_t parent, const char *name)
 {
     const char *prefix;
     int rc = writable_directory(v, parent, &prefix);
-    return rc != 0 ? rc : tree_rmdir(&v->tree, prefix, name);
+    if (rc != 0)
+        return rc;
+    _cleanup_free_ char *directory = name_directory(prefix, name);
+    return drafts_below(&v->drafts, directory) ? -ENOTEMPTY : tree_rmdir(&v->tree, prefix, name);
 }
 
 int vfs_rename(struct vfs *v, const struct vfs_rename *r)

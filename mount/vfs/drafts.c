@@ -192,6 +192,16 @@ int drafts_idle(struct drafts *d, const char *key)
     return rc;
 }
 
+bool drafts_below(struct drafts *d, const char *prefix)
+{
+    bool found = false;
+    pthread_mutex_lock(&d->lock);
+    for (struct draft *at = d->first; !found && at != NULL; at = at->next)
+        found = at->state != WANTED && strncmp(at->node->key, prefix, strlen(prefix)) == 0;
+    pthread_mutex_unlock(&d->lock);
+    return found;
+}
+
 struct node *drafts_unlink_begin(struct drafts *d, const char *key)
 {
     struct node *node = NULL;

@@ -50,6 +50,8 @@ int drafts_open(struct drafts *d, const struct node *node, atomic_bool *unlinked
 int drafts_look(struct drafts *d, const struct node *node);
 /* Is the name free to be renamed?  0, or EBUSY. */
 int drafts_idle(struct drafts *d, const char *key);
+/* Is a name that begins so being written? */
+bool drafts_below(struct drafts *d, const char *prefix);
 /* The turn of an unlink: the draft's node, with a use until the end; NULL: there is no draft. */
 struct node *drafts_unlink_begin(struct drafts *d, const char *key);
 /* is_gone: the draft ends, and its handle sees that in *unlinked.  Else it stays as it was. */

@@ -118,6 +118,29 @@ static void a_draft_may_end_under_an_unlink(void **state)
     nodes_forget(d->nodes, node, 1);
 }
 
+static void drafts_below_a_prefix_are_found(void **state)
+{
+    struct drafts *d = *state;
+    struct node *node;
+    char *etag = NULL;
+    atomic_bool unlinked = false;
+    const struct node_is in = {.key = "d/e/f", .version = "", .inode = 8};
+    assert_int_equal(drafts_want(d, &in, "\"1\""), 0);
+    assert_false(drafts_below(d, "d/")); /* nobody has opened it */
+    node = drafts_find(d, "d/e/f");
+    assert_int_equal(drafts_open(d, node, &unlinked, &etag), 0);
+    assert_true(drafts_below(d, "d/"));
+    assert_true(drafts_below(d, "d/e/"));
+    assert_false(drafts_below(d, "d/e/f/"));
+    assert_false(drafts_below(d, "e/"));
+    drafts_closing(d, node);
+    assert_true(drafts_below(d, "d/"));
+    drafts_end(d, node);
+    assert_false(drafts_below(d, "d/"));
+    free(etag);
+    nodes_forget(d->nodes, node, 1);
+}
+
 /* A call of another thread, and whether `flag` was set when it came back. */
 struct other {
     void (*call)(struct other *o);
@@ -244,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_unlinked_draft_is_told, begin, end),
         cmocka_unit_test_setup_teardown(a_failed_unlink_changes_nothing, begin, end),
         cmocka_unit_test_setup_teardown(a_draft_may_end_under_an_unlink, begin, end),
+        cmocka_unit_test_setup_teardown(drafts_below_a_prefix_are_found, begin, end),
         cmocka_unit_test_setup_teardown(an_unlink_waits_for_a_store, begin, end),
         cmocka_unit_test_setup_teardown(a_store_waits_for_an_unlink, begin, end),
         cmocka_unit_test_setup_teardown(the_last_close_waits_for_an_unlink, begin, end),

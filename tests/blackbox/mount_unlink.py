@@ -2,6 +2,7 @@
 """Names that go while a writable mount stores the file, or writes in the directory."""
 
 import contextlib
+import errno
 import os
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import threading
 import urllib.parse
 
 from lib import check, equal, main
+from mount_bucket import fails
 from mount_lib import mounted, needs_fuse, said_by_sanitizers, waits_for_fuse
 
 UNLINK = 87 if os.uname().machine == "x86_64" else 35
@@ -78,6 +80,19 @@ def test_an_unlink_waits_for_the_store(c):
         closing.join()
         equal(os.listdir(path), [], "names")
     equal(c.names("late"), [], "objects")
+
+
+def test_a_directory_with_a_new_file_stays(c):
+    c.create("dir")
+    with mounted(c, "dfc://dir", "--writable") as path:
+        os.mkdir(path + "/d")
+        with open(path + "/d/new", "wb", buffering=0) as f:
+            f.write(b"1")
+            fails(errno.ENOTEMPTY, os.rmdir, path + "/d")
+            os.unlink(path + "/d/new")
+            os.rmdir(path + "/d")
+        equal(os.listdir(path), [], "names")
+    equal(c.names("dir"), [], "objects")
 
 
 def test_sanitizers_found_nothing(c):
