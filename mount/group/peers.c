@@ -154,6 +154,9 @@ int group_peers_ask(struct group_peers *p, const struct group_member *member,
                     const struct group_request *r, struct buf *out, struct error *err)
 {
     struct http_result result = {0};
+    struct error own = ERROR_INIT;
+    if (err == NULL)
+        err = &own; /* a failure is noted with its words */
     if (!may_ask(p, member->id))
         return error_set(err, E_NOT_READY, "member '%s' has failed just now", member->id);
     _cleanup_free_ char *url = group_request_url(member->url, r);
