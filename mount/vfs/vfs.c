@@ -3,13 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "common/clock.h"
 #include "common/mem.h"
 #include "mount/bucket/names.h"
 #include "mount/bucket/store.h"
 
 #define STATFS_BLOCK 4096
-#define STATFS_MS 60000 /* how long an answer of the cluster is used */
 
 /* A handle that an earlier process had. */
 static void handle_restore(void *context, uint64_t number, const struct ledger_record *r)
@@ -33,6 +31,16 @@ static void handle_restore(void *context, uint64_t number, const struct ledger_r
     }
 }
 
+static int ask_room(void *context, struct tree_room *room)
+{
+    struct vfs *v = context;
+    int rc = tree_room(&v->tree, room);
+    if (rc != -EACCES)
+        return rc;
+    *room = (struct tree_room){0}; /* the user may not see the cluster's room: none is shown */
+    return 0;
+}
+
 static bool vfs_start(struct vfs *v)
 {
     const struct vfs_options *options = &v->options;
@@ -44,7 +52,7 @@ static bool vfs_start(struct vfs *v)
                                      .fetch = tiers_fetch,
                                      .near = v->tiers.cache != NULL ? tiers_near : NULL};
     const struct write_store objects = tree_store(&v->tree);
-    pthread_mutex_init(&v->room_lock, NULL);
+    room_init(&v->room, ask_room, v);
     handles_init(&v->handles, v->ledger);
     nodes_init(&v->nodes, options->prefix, v->ledger);
     drafts_init(&v->drafts, &v->nodes);
@@ -106,7 +114,7 @@ void vfs_close(struct vfs *v)
     passing_done(&v->passing);
     ledger_close(v->ledger);
     tree_close(&v->tree);
-    pthread_mutex_destroy(&v->room_lock);
+    room_done(&v->room);
     free(v);
 }
 
@@ -187,27 +195,10 @@ void vfs_getattr(struct vfs *v, uint64_t id, struct stat *st)
     };
 }
 
-static int room_refresh(struct vfs *v)
-{
-    uint64_t now = clock_ms();
-    if (v->room_asked_ms != 0 && now - v->room_asked_ms < STATFS_MS)
-        return 0;
-    int rc = tree_room(&v->tree, &v->room);
-    if (rc == -EACCES) { /* the user may not see the cluster's room: none is shown */
-        v->room = (struct tree_room){0};
-        rc = 0;
-    }
-    if (rc == 0)
-        v->room_asked_ms = now;
-    return rc;
-}
-
 int vfs_statfs(struct vfs *v, struct statvfs *out)
 {
-    pthread_mutex_lock(&v->room_lock);
-    int rc = room_refresh(v);
-    const struct tree_room room = v->room;
-    pthread_mutex_unlock(&v->room_lock);
+    struct tree_room room;
+    int rc = room_get(&v->room, &room);
     *out = (struct statvfs){
         .f_bsize = STATFS_BLOCK,
         .f_frsize = STATFS_BLOCK,

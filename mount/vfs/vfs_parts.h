@@ -11,6 +11,7 @@
 #include "mount/vfs/handles.h"
 #include "mount/vfs/nodes.h"
 #include "mount/vfs/passing.h"
+#include "mount/vfs/room.h"
 #include "mount/vfs/vfs.h"
 
 struct vfs {
@@ -21,9 +22,7 @@ struct vfs {
     struct buffer *buffer;
     struct ledger *ledger;
     int64_t opened_s; /* directories' time */
-    pthread_mutex_t room_lock;
-    uint64_t room_asked_ms; /* 0: never */
-    struct tree_room room;
+    struct room room;
     struct handles handles;
     struct nodes nodes;
     struct passing passing;
