@@ -154,7 +154,9 @@ static void do_listxattr(fuse_req_t req, fuse_ino_t node, size_t room)
 {
     size_t size = 0;
     _cleanup_free_ char *names = NULL;
+    operations_waits(req);
     int rc = vfs_listxattr(operations_vfs(req), node, &names, &size);
+    interrupts_end();
     operations_reply_value(req, rc, names, size, room);
 }
 

@@ -98,6 +98,7 @@ static void put_name(struct buf *out, const char *prefix, const char *name)
 int vfs_listxattr(struct vfs *v, uint64_t id, char **names, size_t *size)
 {
     struct dfc_object_info *info;
+    _cleanup_(buf_done)
     struct buf out = BUF_INIT;
     const struct node *node = nodes_of(&v->nodes, id);
     put_name(&out, OBJECT, "");

@@ -22,13 +22,15 @@ X86 = os.uname().machine == "x86_64"
 CALLS = {"os.listdir(path)": 217 if X86 else 61,
          "os.stat(path + '/o')": 262 if X86 else 79,
          "os.open(path + '/p', os.O_RDONLY)": 257 if X86 else 56,
-         "os.statvfs(path)": 137 if X86 else 43}
+         "os.statvfs(path)": 137 if X86 else 43,
+         "os.listxattr(0)": 196 if X86 else 13}
 ENDLESS = "--idle-timeout=1h"  # nothing but a kill ends a wait within the time of the test
 
 
-def program(path, call):
+def program(path, call, opened):
+    """opened: a file that the program has as 0."""
     script = f"import os, sys\npath = sys.argv[1]\n{call}"
-    process = subprocess.Popen([sys.executable, "-c", script, path], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-c", script, path], stdin=opened, stderr=subprocess.DEVNULL)
     waits_for_fuse(process, CALLS[call])
     return process
 
@@ -39,8 +41,9 @@ def test_a_killed_program_ends(c):
         c.put("killed", name, b"data").expect(200)
     for number in (signal.SIGKILL, signal.SIGTERM):
         with mounted(c, "dfc://killed", ENDLESS, "--attr-ttl=0", "--entry-ttl=0") as path:
-            with frozen(c, "p1"):
-                programs = [program(path, call) for call in CALLS]
+            with open(path + "/o", "rb") as opened, frozen(c, "p1"):
+                programs = [program(path, call, opened) for call in CALLS]
+                opened.close()
                 for process in programs:
                     process.send_signal(number)
                 for process, call in zip(programs, CALLS):
@@ -64,8 +67,9 @@ def test_another_signal_ends_no_call(c):
 def test_the_mount_ends_while_programs_wait(c):
     path = mount(c, "dfc://killed", ENDLESS, "--attr-ttl=0", "--entry-ttl=0")
     pids = supervisor(path), server(path)
-    with frozen(c, "p1"):
-        programs = [program(path, call) for call in CALLS]
+    with open(path + "/o", "rb") as opened, frozen(c, "p1"):
+        programs = [program(path, call, opened) for call in CALLS]
+        opened.close()
         os.kill(pids[0], signal.SIGTERM)
         wait_for(lambda: all(map(has_ended, pids)), "the processes of the mount to end")
         for process in programs:

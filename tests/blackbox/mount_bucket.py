@@ -143,6 +143,10 @@ def test_attributes(c):
         equal(os.getxattr(file, "user.meta.colour"), b"red", "user metadata")
         fails(errno.ENODATA, os.getxattr, file, "user.meta.other")
         check(abs(os.stat(file).st_mtime - time.time()) < 600, "the time of a file")
+        c.put("attr", "gone", b"data").expect(200)
+        with open(path + "/gone", "rb") as f:
+            c.object("DELETE", "attr", "gone").expect(204)
+            fails(errno.ESTALE, os.listxattr, f.fileno())
         room = os.statvfs(path)
         check(room.f_blocks >= room.f_bavail > 0, f"room: {room}")
 
