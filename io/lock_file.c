@@ -18,7 +18,9 @@ static int lock_taken(const char *path, int fd, struct error *err)
 
 int lock_file_take(const char *path, int *fd, struct error *err)
 {
-    _cleanup_close_ int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    _cleanup_close_ int lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (lock < 0 && errno == ELOOP)
+        return error_set(err, E_IO, "'%s' is a symbolic link, and must be a file: remove it", path);
     if (lock < 0)
         return error_errno(err, errno, "open '%s'", path);
     if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
