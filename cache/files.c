@@ -28,6 +28,28 @@ char *files_piece_path(const struct files *f, const struct piece_id *id, uint64_
 
 /* ---- open and close ---- */
 
+/* The directory that others may write may be above this one, but this one is ours alone.  So links
+ * and pieces in it are ours, too, and it is looked at before anything is made in it. */
+static int check_folder(const char *path, struct error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return error_errno(err, errno, "look at '%s'", path);
+    if (!S_ISDIR(st.st_mode))
+        return error_set(err, E_INVALID, "'%s' is a link, and must be a directory: remove it",
+                         path);
+    if (st.st_uid != geteuid())
+        return error_set(err, E_INVALID,
+                         "'%s' belongs to user %u, and must belong to user %u: remove it, or give "
+                         "another directory",
+                         path, (unsigned)st.st_uid, (unsigned)geteuid());
+    if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        return error_set(err, E_INVALID,
+                         "others may write in '%s' (mode %04o): remove it, it is made anew", path,
+                         (unsigned)st.st_mode & 07777);
+    return 0;
+}
+
 /* What a process left that was killed. */
 static int empty_new(const char *path, struct error *err)
 {
@@ -48,6 +70,8 @@ int files_open(const char *directory, struct files **out, struct error *err)
     _cleanup_free_ char *new = xprintf("%s/new", f->path);
     _cleanup_free_ char *pieces = xprintf("%s/pieces", f->path);
     int rc = file_mkdirs(f->path, 0700, err);
+    if (rc == 0)
+        rc = check_folder(f->path, err);
     if (rc == 0)
         rc = lock_file_take(lock, &f->lock, err);
     if (rc == 0)

@@ -19,7 +19,9 @@
 
 struct files;
 
-/* The directory must exist.  E_EXISTS: another process has it. */
+/* The directory must exist.  E_EXISTS: another process has it.  E_INVALID: DIR/dfc-cache is not of
+ * this user, or others may write in it.  Trusted are all who may rename it: the owner of DIR, and
+ * whoever may write in DIR, unless DIR is sticky as /tmp is. */
 int files_open(const char *directory, struct files **out, struct error *err);
 void files_close(struct files *f);
 DEFINE_CLEANUP(struct files, files_close);

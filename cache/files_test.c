@@ -197,6 +197,43 @@ static void a_directory_has_one_owner(void **state)
     assert_non_null(strstr(err.message, "/no/such/directory"));
 }
 
+/* files_open() says so. */
+static void refused(const char *why)
+{
+    struct files *f;
+    struct error err = ERROR_INIT;
+    assert_int_equal(files_open(directory, &f, &err), E_INVALID);
+    assert_non_null(strstr(err.message, "/dfc-cache'"));
+    assert_non_null(strstr(err.message, why));
+}
+
+static void a_directory_of_others_is_refused(void **state)
+{
+    struct stat st;
+    _cleanup_free_ char *path = xprintf("%s/dfc-cache", directory);
+    _cleanup_free_ char *theirs = xprintf("%s/theirs", directory);
+    _cleanup_free_ char *lock = xprintf("%s/theirs/lock", directory);
+    (void)state;
+    assert_int_equal(mkdir(theirs, 0700), 0);
+    assert_int_equal(symlink(theirs, path), 0);
+    refused("is a link");
+    assert_int_not_equal(lstat(lock, &st), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(chmod(path, 0720), 0);
+    refused("(mode 0720)");
+    assert_int_equal(chmod(path, 0702), 0);
+    refused("(mode 0702)");
+    assert_int_equal(rmdir(path), 0); /* nothing was made in it */
+    if (geteuid() == 0) {
+        assert_int_equal(mkdir(path, 0700), 0);
+        assert_int_equal(chown(path, 12345, 0), 0);
+        refused("belongs to user 12345");
+        assert_int_equal(rmdir(path), 0);
+    }
+    files_close(open_files());
+}
+
 static void a_failed_write_leaves_nothing(void **state)
 {
     (void)state;
@@ -306,6 +343,7 @@ int main(void)
         TEST(damage_is_found_wherever_it_is),
         TEST(a_piece_that_is_cut_while_it_is_read),
         TEST(a_directory_has_one_owner),
+        TEST(a_directory_of_others_is_refused),
         TEST(a_failed_write_leaves_nothing),
         TEST(kill_9_at_each_step),
         TEST(a_scan_finds_pieces_alone),
