@@ -10,7 +10,43 @@
 
 #include <cmocka.h>
 
+#include "mount/meta/meta.h"
 #include "mount/volume/testing/clients.h"
+
+/* ---- what comes between the reads of a client and its commit ---- */
+
+static struct meta_ops between_ops;
+static const struct meta_ops *real_ops;
+static void (*what_comes_between)(void);
+
+/* The engine knows itself by its table. */
+static int read_before(struct meta *m, struct meta_read *r, struct error *err)
+{
+    m->ops = real_ops;
+    int rc = m->ops->read(m, r, err);
+    m->ops = &between_ops;
+    return rc;
+}
+
+static int commit_behind(struct meta *m, struct meta_commit *c, struct error *err)
+{
+    m->ops = real_ops;
+    what_comes_between();
+    return m->ops->commit(m, c, err);
+}
+
+/* Before the next commit; once. */
+static void comes_between(void (*what)(void))
+{
+    real_ops = f.m->ops;
+    between_ops = *real_ops;
+    between_ops.read = read_before;
+    between_ops.commit = commit_behind;
+    what_comes_between = what;
+    f.m->ops = &between_ops;
+}
+
+/* ---- bytes ---- */
 
 static uint64_t write_at(struct volume *v, uint64_t ino, int64_t at, uint32_t length)
 {
@@ -76,6 +112,26 @@ static void appends_follow_one_another(void **state)
             expect_extent(ino, 7 * i, 7, p.slice, 0);
     }
     assert_int_equal(attr_of(ino).length, 140);
+}
+
+static uint64_t changed;
+
+static void change_mode(void)
+{
+    const struct volume_set set = {.fields = VOLUME_SET_MODE, .mode = 0600};
+    assert_int_equal(volume_setattr(f.b, changed, &set, NULL), 0);
+}
+
+static void a_write_that_drops_setid_undoes_no_chmod(void **state)
+{
+    struct volume_piece p = {.length = 5, .size = 5};
+    (void)state;
+    changed = make(VOLUME_ROOT, "x", S_IFREG | 04755);
+    assert_int_equal(volume_new_slice(f.a, &p.slice), 0);
+    comes_between(change_mode);
+    assert_int_equal(volume_write(f.a, changed, &p, 1, VOLUME_APPEND | VOLUME_DROP_SETID, NULL), 0);
+    assert_int_equal(attr_of(changed).mode, S_IFREG | 0600);
+    assert_int_equal(attr_of(changed).length, 5);
 }
 
 static void a_truncation_cuts_for_good(void **state)
@@ -325,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(what_was_written_is_found),
         CASE(appends_follow_one_another),
+        CASE(a_write_that_drops_setid_undoes_no_chmod),
         CASE(a_truncation_cuts_for_good),
         CASE(zeros_take_no_room),
         CASE(an_allocation_reserves_nothing),

@@ -111,11 +111,14 @@ static int check_pieces(const struct write *w)
     return 0;
 }
 
-static void drop_setid(struct txn *t, const struct meta_key *key, const struct attr *a)
+/* A chmod that comes between makes it read again. */
+static void drop_setid(struct txn *t, const struct meta_item *read, const struct attr *a)
 {
     const uint32_t mode = htole32(attr_without_setid(a->mode));
-    if (attr_without_setid(a->mode) != a->mode)
-        txn_set(t, key, ATTR_MODE, &mode, sizeof mode);
+    if (attr_without_setid(a->mode) == a->mode)
+        return;
+    txn_expect(t, &read->key, &read->value);
+    txn_set(t, &read->key, ATTR_MODE, &mode, sizeof mode);
 }
 
 static int64_t end_of(const struct write *w)
@@ -128,9 +131,11 @@ static int64_t end_of(const struct write *w)
     return end;
 }
 
-static void change_attr(struct txn *t, const struct write *w, const struct attr *a)
+/* `read` is what `a` was decoded from. */
+static void change_attr(struct txn *t, const struct write *w, const struct meta_item *read,
+                        const struct attr *a)
 {
-    const struct meta_key key = meta_key_point(META_ATTR, w->ino);
+    const struct meta_key key = read->key;
     int64_t written_ns = 0;
     for (size_t i = 0; i < w->count; i++) {
         const struct volume_piece *p = &w->pieces[i];
@@ -139,7 +144,7 @@ static void change_attr(struct txn *t, const struct write *w, const struct attr 
     if (written_ns == 0)
         written_ns = t->now_ns;
     if ((w->flags & VOLUME_DROP_SETID) != 0)
-        drop_setid(t, &key, a);
+        drop_setid(t, read, a);
     if ((w->flags & VOLUME_APPEND) != 0)
         txn_expect_equal(t, &key, ATTR_LENGTH, w->base);
     txn_raise(t, &key, ATTR_LENGTH, end_of(w));
@@ -201,7 +206,7 @@ static int decide_write(struct txn *t, void *op)
         rc = quotas_resize(t, &items[0].key, &a, &quota,
                            end_of(w) > a.length ? end_of(w) : a.length);
     if (rc == 0)
-        change_attr(t, w, &a);
+        change_attr(t, w, &items[0], &a);
     return rc;
 }
 
