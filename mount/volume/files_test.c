@@ -234,6 +234,33 @@ static void an_open_file_outlives_its_name(void **state)
     assert_int_equal(volume_openfile(f.b, ino, &a), -ENOENT);
 }
 
+static uint64_t reopened;
+
+static void reopen(void)
+{
+    struct attr a;
+    assert_int_equal(volume_openfile(f.a, reopened, &a), 0);
+}
+
+/* The commit of the close finds that the file was opened again. */
+static void a_file_that_is_opened_again_is_kept(void **state)
+{
+    struct attr a;
+    (void)state;
+    uint64_t ino = reopened = make(VOLUME_ROOT, "x", S_IFREG | 0644);
+    assert_int_equal(volume_openfile(f.a, ino, &a), 0);
+    assert_int_equal(volume_unlink(f.b, VOLUME_ROOT, "x"), 0);
+    beat_all();
+    comes_between(reopen);
+    volume_closefile(f.a, ino);
+    assert_ptr_equal(f.m->ops, real_ops);
+    wait_out(2 * GRACE_MS);
+    assert_int_equal(volume_getattr(f.a, ino, &a), 0);
+    volume_closefile(f.a, ino);
+    wait_out(2 * GRACE_MS);
+    assert_int_equal(volume_getattr(f.a, ino, &a), -ENOENT);
+}
+
 static void a_lost_client_keeps_nothing(void **state)
 {
     struct attr a;
@@ -390,6 +417,7 @@ int main(void)
         CASE(garbage_waits_for_the_grace),
         CASE(an_unlinked_file_is_freed_after_the_grace),
         CASE(an_open_file_outlives_its_name),
+        CASE(a_file_that_is_opened_again_is_kept),
         CASE(a_lost_client_keeps_nothing),
         cmocka_unit_test_setup_teardown(limits_hold_exactly, clients_setup_limits,
                                         clients_teardown),

@@ -56,13 +56,27 @@ static struct meta_key open_key(const struct volume *v, uint64_t ino)
 
 /* ---- OPEN keys ---- */
 
-/* Not one that is put again meanwhile. */
+/* An open that came meanwhile has the key from now on. */
+static bool give_key(struct volume *v, uint64_t ino)
+{
+    pthread_mutex_lock(&v->lock);
+    struct open_inode *o = find(v, ino);
+    bool is_open = o != NULL;
+    if (is_open)
+        o->kept = true;
+    pthread_mutex_unlock(&v->lock);
+    return is_open;
+}
+
+/* The table is looked at after the read: an open that it does not show yet puts the key later than
+ * that, with another stamp. */
 static int decide_forget(struct txn *t, void *op)
 {
-    struct meta_key key = open_key(t->v, *(const uint64_t *)op);
+    const uint64_t ino = *(const uint64_t *)op;
+    struct meta_key key = open_key(t->v, ino);
     struct meta_value value;
     int rc = txn_get(t, &key, &value);
-    if (rc != 0 || !value.found)
+    if (rc != 0 || !value.found || give_key(t->v, ino))
         return rc;
     txn_expect(t, &key, &value);
     txn_delete(t, &key);
