@@ -1,6 +1,10 @@
 /* Directories of a volume: a page of names at a time.  Offsets count entries; 0 and 1 are "." and
  * "..".  A page begins behind the last name of the one before, so names that come and go meanwhile
- * move no other. */
+ * move no other.
+ *
+ * The kernel drops the end of a reply that its caller has no room for, and goes back to it with the
+ * next call.  So a reply ends with its page: the page stays until a call begins behind it, and what
+ * was dropped is in it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,17 +125,17 @@ static void add_place(struct volfs_directory *d, uint64_t number, uint64_t index
     snprintf(d->places[0].name, sizeof d->places[0].name, "%s", name);
 }
 
-/* The reply ends before the entry with this number, which is of the page or behind it. */
+/* The reply ends before the entry with this number.  One behind all names is no place. */
 static void note_place(struct volfs_directory *d, uint64_t index)
 {
+    if (index == 0 || index == d->places[0].index || index > d->first + d->count)
+        return;
     const struct ledger_record r = {
         .kind = LEDGER_PLACE,
         .node = handles_number(&d->handle),
         .uses = index,
         .texts = {index > d->first ? d->names[index - 1 - d->first].name : d->after},
     };
-    if (index == 0 || index == d->places[0].index)
-        return;
     uint64_t number = ledger_add(d->v->ledger, &r);
     if (number != 0)
         add_place(d, number, index, r.texts[0]);
@@ -180,8 +184,8 @@ void volfs_closedir(struct volfs_directory *d)
 
 /* ---- reading ---- */
 
-/* The page that has the entry; `*at` is NULL behind the last one. */
-static int find(struct volfs_directory *d, uint64_t index, const struct volume_name **at)
+/* The page that has the entry, if there is one. */
+static int find(struct volfs_directory *d, uint64_t index)
 {
     if (index == 0)
         drop_places(d);
@@ -192,7 +196,6 @@ static int find(struct volfs_directory *d, uint64_t index, const struct volume_n
         if (rc != 0)
             return rc;
     }
-    *at = index < d->first + d->count ? &d->names[index - d->first] : NULL;
     return 0;
 }
 
@@ -223,23 +226,20 @@ static struct volfs_entry entry_of(const struct volfs_directory *d, uint64_t off
 int volfs_readdir(struct volfs_directory *d, uint64_t offset,
                   bool (*fill)(void *context, const struct volfs_entry *e), void *context)
 {
-    for (;; offset++) {
-        const struct volume_name *name;
-        struct volfs_entry e;
-        if (offset < DOTS) {
-            e = dot(d, offset);
-        } else {
-            int rc = find(d, offset - DOTS, &name);
-            if (rc != 0)
-                return rc;
-            if (name == NULL)
-                break;
-            e = entry_of(d, offset, name);
-        }
-        if (!fill(context, &e))
-            break;
+    bool has_room = true;
+    for (; has_room && offset < DOTS; offset += has_room) {
+        const struct volfs_entry e = dot(d, offset);
+        has_room = fill(context, &e);
     }
-    if (offset > DOTS)
-        note_place(d, offset - DOTS);
-    return 0;
+    if (!has_room)
+        return 0;
+    uint64_t index = offset - DOTS;
+    int rc = find(d, index);
+    for (; rc == 0 && has_room && index < d->first + d->count; index += has_room) {
+        const struct volfs_entry e = entry_of(d, index + DOTS, &d->names[index - d->first]);
+        has_room = fill(context, &e);
+    }
+    if (rc == 0)
+        note_place(d, index);
+    return rc;
 }

@@ -1,0 +1,116 @@
+/* Lists of directories, as kernels ask for them. */
+#include "mount/volfs/volfs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mount/volume/testing/clients.h"
+
+enum { NAMES = 1234 };
+
+static struct volfs *v;
+
+static int setup(void **state)
+{
+    struct error err = ERROR_INIT;
+    const struct volfs_store store = {.context = NULL};
+    const struct volfs_options options = {.buffer_bytes = 1 << 20,
+                                          .fetchers = 1,
+                                          .write_bytes = 1 << 20,
+                                          .uploads = 1,
+                                          .flush_ms = 3600000,
+                                          .clean_ms = 3600000,
+                                          .ledger = -1};
+    assert_int_equal(clients_setup(state), 0);
+    if (volfs_open(&options, f.a, &store, &v, &err) != 0)
+        fail_msg("%s", err.message);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    volfs_close(v);
+    return clients_teardown(state);
+}
+
+static void make_names(void)
+{
+    char name[16];
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof name, "%04d", i);
+        make(VOLUME_ROOT, name, S_IFREG | 0644);
+    }
+}
+
+/* One reply, of which the kernel drops all but the first entries. */
+struct reply {
+    unsigned room, taken; /* entries: of the reply, and of the caller */
+    uint64_t next;
+    unsigned count, names;
+    char seen[8][16];
+};
+
+static bool fill(void *context, const struct volfs_entry *e)
+{
+    struct reply *r = context;
+    if (r->count == r->room)
+        return false;
+    if (r->count++ >= r->taken)
+        return true;
+    r->next = e->next;
+    if (e->name[0] != '.')
+        snprintf(r->seen[r->names++], sizeof r->seen[0], "%s", e->name);
+    return true;
+}
+
+/* The caller has little room, and removes what it has read: offsets in the dropped part stay those
+ * of the same names. */
+static void what_the_kernel_drops_is_given_again(void **state)
+{
+    struct volfs_directory *d;
+    struct reply r = {.room = 300, .taken = 7};
+    unsigned listed = 0;
+    char name[16];
+    (void)state;
+    make_names();
+    assert_int_equal(volfs_opendir(v, VOLUME_ROOT, &d), 0);
+    do {
+        r.count = r.names = 0;
+        assert_int_equal(volfs_readdir(d, r.next, fill, &r), 0);
+        for (unsigned i = 0; i < r.names; i++) {
+            snprintf(name, sizeof name, "%04u", listed++);
+            assert_string_equal(r.seen[i], name);
+            assert_int_equal(volume_unlink(f.b, VOLUME_ROOT, name), 0);
+        }
+    } while (r.count > 0);
+    assert_int_equal(listed, NAMES);
+    volfs_closedir(d);
+}
+
+static void behind_the_end_is_nothing(void **state)
+{
+    struct volfs_directory *d;
+    struct reply r = {.room = 5, .taken = 5};
+    (void)state;
+    make(VOLUME_ROOT, "x", S_IFREG | 0644);
+    assert_int_equal(volfs_opendir(v, VOLUME_ROOT, &d), 0);
+    assert_int_equal(volfs_readdir(d, INT64_MAX, fill, &r), 0);
+    assert_int_equal(r.count, 0);
+    assert_int_equal(volfs_readdir(d, 2, fill, &r), 0);
+    assert_int_equal(r.names, 1);
+    volfs_closedir(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_the_kernel_drops_is_given_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(behind_the_end_is_nothing, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
