@@ -417,6 +417,21 @@ static void do_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset,
     free(data);
 }
 
+/* By a handle with direct_io: the kernel drops no set-id bits then, and syncs nothing. */
+static ssize_t append(fuse_req_t req, struct volfs_file *f, const char *from,
+                      const struct volfs_range *r, int flags)
+{
+    const bool syncs = (flags & O_DSYNC) != 0; /* O_SYNC has it, too */
+    if (syncs && link_is_resent())
+        return -EIO; /* it may be committed, and must not be appended twice */
+    if (fuse_req_ctx(req)->uid != 0)
+        volfs_drop_setid(f);
+    const ssize_t n =
+        (flags & O_APPEND) != 0 ? volfs_append(f, from, r->size) : volfs_write(f, r, from);
+    const int rc = n >= 0 && syncs ? volfs_flush(f) : 0;
+    return rc != 0 ? rc : n;
+}
+
 static void do_write(fuse_req_t req, fuse_ino_t node, const char *from, size_t size, off_t offset,
                      struct fuse_file_info *fi)
 {
@@ -424,13 +439,8 @@ static void do_write(fuse_req_t req, fuse_ino_t node, const char *from, size_t s
     const struct volfs_range r = range_of(req, size, offset);
     struct volfs_file *f = file_of(req, fi);
     ssize_t n = check(f);
-    /* The kernel does it before other writes, but not of direct_io. */
-    if (n == 0 && volfs_appends(f) && fuse_req_ctx(req)->uid != 0)
-        volfs_drop_setid(f);
-    if (n == 0 && volfs_appends(f) && (fi->flags & O_APPEND) != 0)
-        n = volfs_append(f, from, size);
-    else if (n == 0)
-        n = volfs_write(f, &r, from);
+    if (n == 0)
+        n = volfs_appends(f) ? append(req, f, from, &r, fi->flags) : volfs_write(f, &r, from);
     if (n < 0)
         reply_error(req, (int)n);
     else

@@ -329,6 +329,25 @@ def test_what_was_synced_survives_kill_9(c):
             equal(len([n for n in os.listdir(again) if n.startswith(f"d{number}-")]), 30, "directories")
 
 
+def test_a_synchronous_write_survives_kill_9(c):
+    """No fork between the write and the kill: its end would flush the file."""
+    url, ways = made(c, "osync"), {}
+    for sync in ("O_SYNC", "O_DSYNC"):
+        for more in ("", "O_APPEND", "O_DIRECT"):
+            ways[f"{sync}-{more}"] = getattr(os, sync) | getattr(os, more, 0)
+    for name, flags in ways.items():
+        path = mount(c, url, name=name)
+        fd = os.open(f"{path}/{name}", os.O_CREAT | os.O_WRONLY | flags)
+        os.write(fd, b"one ")
+        os.write(fd, b"two")
+        kill_all(path)
+        clean()
+        with contextlib.suppress(OSError):
+            os.close(fd)
+    with mounted(c, url) as path:
+        equal({name: read(f"{path}/{name}") for name in ways}, dict.fromkeys(ways, b"one two"), "bytes")
+
+
 def test_the_store_is_away(c):
     with mounted(c, made(c, "away"), "--retries=1", "--idle-timeout=2s") as path:
         write(path + "/before", b"1" * 100_000)
