@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/buf.h"
@@ -13,6 +12,7 @@
 #include "mount/fuse/lost.h"
 #include "mount/fuse/operations.h"
 #include "mount/fuse/page.h"
+#include "mount/fuse/volume_locks.h"
 #include "mount/fuse/volume_xattrs.h"
 #include "mount/volfs/volfs.h"
 
@@ -466,45 +466,6 @@ static void do_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
     reply_error(req, rc != 0 ? rc : dropped);
 }
 
-/* ---- locks ---- */
-
-/* What was written under a lock is committed before others get it. */
-static void set_lock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
-                     const struct volume_lock *lock, bool waits)
-{
-    struct volfs_file *f = file_of(req, fi);
-    int rc = f != NULL ? volfs_check_locks(f) : -EIO;
-    if (rc == 0 && lock->type != VOLUME_LOCK_EXCLUSIVE)
-        rc = volfs_settle(f);
-    if (rc != 0 && lock->type != VOLUME_LOCK_NONE) {
-        reply_error(req, rc);
-        return;
-    }
-    if (!lock->flock && lock->type != VOLUME_LOCK_NONE)
-        locks_note(of(req)->locks, fi->fh, lock->owner);
-    locks_set(of(req)->locks, req, node, lock, waits);
-}
-
-static void do_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
-                     struct flock *range)
-{
-    const struct volume_lock lock = locks_of_range(range, fi->lock_owner);
-    locks_get(of(req)->locks, req, node, &lock);
-}
-
-static void do_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
-                     struct flock *range, int waits)
-{
-    const struct volume_lock lock = locks_of_range(range, fi->lock_owner);
-    set_lock(req, node, fi, &lock, waits != 0);
-}
-
-static void do_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi, int operation)
-{
-    const struct volume_lock lock = locks_of_file(operation, fi->lock_owner);
-    set_lock(req, node, fi, &lock, (operation & LOCK_NB) == 0);
-}
-
 static void reply_lost(void *req)
 {
     reply_error(req, -EIO);
@@ -592,8 +553,8 @@ const struct fuse_lowlevel_ops volume_operations_table = {
     .release = do_release,
     .fallocate = do_fallocate,
     .lseek = do_lseek,
-    .getlk = do_getlk,
-    .setlk = do_setlk,
-    .flock = do_flock,
+    .getlk = volume_locks_getlk,
+    .setlk = volume_locks_setlk,
+    .flock = volume_locks_flock,
     .ioctl = volume_control_ioctl,
 };
