@@ -15,6 +15,7 @@
 #include "mount/fuse/volume_locks.h"
 #include "mount/fuse/volume_xattrs.h"
 #include "mount/volfs/volfs.h"
+#include "mount/volume/trees/access.h"
 
 enum { KERNEL_READAHEAD = 1 << 20 };
 
@@ -349,17 +350,38 @@ static void do_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
         volfs_closefile(volfs_file_of(v, fi->fh));
 }
 
+static unsigned wanted_by(int flags)
+{
+    const int mode = flags & O_ACCMODE;
+    const bool writes = mode != O_RDONLY || (flags & O_TRUNC) != 0;
+    return (mode != O_WRONLY ? ACCESS_READ : 0u) | (writes ? ACCESS_WRITE : 0u);
+}
+
+/* May a create open what is there?  The kernel believes that the file is new, and checks no rights.
+ * So this opens files of the caller alone.  ESTALE: the kernel looks the name up again, and checks
+ * all. */
+static int find_own(fuse_req_t req, fuse_ino_t parent, const char *name, unsigned wanted,
+                    struct volume_inode *found)
+{
+    int rc = volume_lookup(volume_of(req), parent, name, found);
+    if (rc != 0)
+        return rc == -ENOENT ? -ESTALE : rc;
+    const struct attr *a = &found->attr;
+    const bool is_own = S_ISREG(a->mode) && a->uid == fuse_req_ctx(req)->uid;
+    return is_own && (a->mode >> 6 & wanted) == wanted ? 0 : -ESTALE;
+}
+
 static int create_file(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
                        const struct fuse_file_info *fi, struct volume_inode *made)
 {
     const struct fuse_ctx *ctx = fuse_req_ctx(req);
     const struct volume_new what = {
         .mode = S_IFREG | (mode & 07777), .uid = ctx->uid, .gid = ctx->gid};
-    if (operations_call_begin(req))
-        return volume_lookup(volume_of(req), parent, name, made);
+    if (operations_call_begin(req)) /* its mode may allow less than its open */
+        return find_own(req, parent, name, 0, made);
     int rc = volume_create(volume_of(req), parent, name, &what, made);
     if (rc == -EEXIST && (fi->flags & O_EXCL) == 0) /* another client was first */
-        rc = volume_lookup(volume_of(req), parent, name, made);
+        rc = find_own(req, parent, name, wanted_by(fi->flags), made);
     return rc;
 }
 
