@@ -29,6 +29,7 @@ struct cache {
 /* Of one piece to the tiers, below. */
 static int64_t source_read(void *cache, const struct cache_entity *e, uint64_t index,
                            int (*take)(void *context, const void *data, size_t size), void *taker);
+static void source_hold(void *cache, const struct cache_entity *e, int by);
 static void source_drop(void *cache, const struct cache_entity *e);
 
 /* ---- its life ---- */
@@ -79,7 +80,7 @@ static int tiers_open(struct cache *c, const struct cache_options *o, char *cons
             .free_percent = (unsigned)o->free_percent,
             .idle_ms = o->idle_ms,
             .fill_bytes = o->fill_bytes / count,
-            .source = {.context = c, .read = source_read, .drop = source_drop},
+            .source = {c, source_read, source_hold, source_drop},
         };
         c->nodes[i] = (struct hrw_node){
             .seed = hrw_seed(paths[i]),
@@ -145,6 +146,13 @@ static struct tier *whole_tier(struct cache *c, const struct cache_entity *e)
     const struct piece whole = piece_whole(e);
     struct tier *t = tier_of(c, &whole.id);
     return t != NULL && tier_may_have(t, &whole.id) ? t : NULL;
+}
+
+static bool has_whole(struct cache *c, const struct cache_entity *e)
+{
+    const struct piece whole = piece_whole(e);
+    struct tier *t = whole_tier(c, e);
+    return t != NULL && tier_knows(t, &whole.id);
 }
 
 static struct piece piece_at(const struct cache_span *s)
@@ -278,6 +286,14 @@ int cache_whole(struct cache *c, const struct cache_entity *e)
     return fd;
 }
 
+void cache_hold(struct cache *c, const struct cache_entity *e, int by)
+{
+    const struct piece whole = piece_whole(e);
+    struct tier *t = tier_of(c, &whole.id);
+    if (t != NULL)
+        tier_hold(t, &whole.id, by);
+}
+
 static int64_t source_read(void *cache, const struct cache_entity *e, uint64_t index,
                            int (*take)(void *context, const void *data, size_t size), void *taker)
 {
@@ -285,6 +301,17 @@ static int64_t source_read(void *cache, const struct cache_entity *e, uint64_t i
         .entity = e, .offset = index * PIECE_BYTES, .size = piece_of(e, index).size};
     struct reading r = {.piece = piece_at(&s), .take = take, .context = taker};
     return read_span(cache, &s, &r);
+}
+
+static void source_hold(void *cache, const struct cache_entity *e, int by)
+{
+    const uint64_t count = piece_count(e->size);
+    for (uint64_t i = 0; i < count; i++) {
+        const struct piece p = piece_of(e, i);
+        struct tier *t = tier_of(cache, &p.id);
+        if (t != NULL)
+            tier_hold(t, &p.id, by);
+    }
 }
 
 static void source_drop(void *cache, const struct cache_entity *e)
@@ -305,7 +332,7 @@ struct cache_fill cache_fill_begin(struct cache *c, const struct cache_span *s, 
     const struct piece piece = piece_at(s);
     struct tier *t = tier_of(c, &piece.id);
     struct tier_fill *fill = NULL;
-    if (t != NULL)
+    if (t != NULL && !has_whole(c, s->entity))
         fill = tier_fill_begin(t, &piece, s->offset % PIECE_BYTES, s->size, insist);
     return (struct cache_fill){
         .data = fill != NULL ? fill->data : NULL,

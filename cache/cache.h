@@ -48,9 +48,11 @@ int64_t cache_read_near(struct cache *c, const struct cache_span *s,
                         int (*take)(void *context, const void *data, size_t size), void *context);
 
 /* A descriptor of a file with the entity's bytes and nothing else, which were compared with their
- * sums since the cache was opened; -1: there is none.  The file stays readable if it is evicted.
- * Of an entity all pieces of which are cached it is made then, in the background. */
+ * sums in the last 24 hours; -1: there is none.  The file stays readable if it is evicted.  Of an
+ * entity all pieces of which are cached it is made then, in the background. */
 int cache_whole(struct cache *c, const struct cache_entity *e);
+/* The file is not evicted: +1, and -1 later. */
+void cache_hold(struct cache *c, const struct cache_entity *e, int by);
 
 /* ---- what the store gives ---- */
 
@@ -66,8 +68,7 @@ void cache_fill_end(struct cache *c, const struct cache_span *s, struct cache_fi
                     uint64_t us);
 /* The span's bytes, which the store has got by now.  Kept if a fill of them would be. */
 void cache_put(struct cache *c, const struct cache_span *s, const void *data);
-/* Returns when all that was handed over is written or dropped, and what was to be one file is made
- * or given up. */
+/* Returns when all that was handed over is written or dropped. */
 void cache_flush(struct cache *c);
 
 /* The caller knows that the piece of the span is damaged: it is removed, and logged. */

@@ -19,5 +19,6 @@ size_t files_bytes_of(const struct stat *st); /* on the disk */
 
 /* Functions that return 0 or -errno. */
 int files_pread(int fd, void *to, size_t size, uint64_t offset); /* -EBADMSG: the file is shorter */
+int files_pwrite(int fd, const void *data, size_t size, uint64_t offset);
 int files_put(const char *path, const void *data, size_t size, uint64_t offset);
 int files_rename(const char *from, const char *to); /* with the directories of `to` */

@@ -75,6 +75,7 @@ struct files_join {
     char *name; /* the entity's */
     struct cache_entity entity;
     struct piece whole;
+    int fd; /* -1: nothing was written yet */
     uint64_t done;
     uint64_t *sums;
 };
@@ -91,12 +92,15 @@ struct files_join *files_join_begin(struct files *f, const struct piece *whole)
     j->entity = (struct cache_entity){.name = j->name, .set = "", .size = whole->entity->size};
     j->whole = *whole;
     j->whole.entity = &j->entity;
+    j->fd = -1;
     j->sums = xcalloc(piece_parts(whole), sizeof *j->sums);
     return j;
 }
 
 static void join_free(struct files_join *j)
 {
+    if (j->fd >= 0)
+        close(j->fd);
     free(j->path);
     free(j->final);
     free(j->foot);
@@ -106,10 +110,21 @@ static void join_free(struct files_join *j)
     free(j);
 }
 
+/* The disk begins at once: nothing of it is to wait for in the end. */
+static int join_put(struct files_join *j, const void *data, size_t size)
+{
+    if (j->fd < 0)
+        j->fd = open(j->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int rc = j->fd >= 0 ? files_pwrite(j->fd, data, size, j->done) : -errno;
+    if (rc == 0)
+        sync_file_range(j->fd, (off_t)j->done, (off_t)size, SYNC_FILE_RANGE_WRITE);
+    return rc;
+}
+
 int files_join_write(struct files_join *j, const void *data, size_t size)
 {
     assert(j->done % PIECE_PART == 0 && j->done + size <= j->whole.size);
-    int rc = files_put(j->path, data, size, j->done);
+    int rc = join_put(j, data, size);
     for (size_t at = 0; rc == 0 && at < size; at += PIECE_PART) {
         size_t part = size - at < PIECE_PART ? size - at : PIECE_PART;
         j->sums[(j->done + at) / PIECE_PART] = piece_sum((const char *)data + at, part);
@@ -118,10 +133,11 @@ int files_join_write(struct files_join *j, const void *data, size_t size)
     return rc;
 }
 
-/* The foot first: bytes without one are damaged. */
+/* The foot first: bytes without one are damaged.  The bytes are on the disk before: nobody compares
+ * them when the kernel reads them. */
 static int join_rename(struct files_join *j)
 {
-    int rc = -fault_errno("cache.rename");
+    int rc = fdatasync(j->fd) == 0 ? -fault_errno("cache.rename") : -errno;
     if (rc == 0)
         rc = files_rename(j->foot, j->final_foot);
     if (rc == 0)

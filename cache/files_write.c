@@ -48,7 +48,7 @@ static void writer_free(struct files_writer *w)
     free(w);
 }
 
-static int pwrite_full(int fd, const void *data, size_t size, uint64_t offset)
+int files_pwrite(int fd, const void *data, size_t size, uint64_t offset)
 {
     int e = fault_errno("cache.write");
     if (e != 0)
@@ -67,7 +67,7 @@ static int pwrite_full(int fd, const void *data, size_t size, uint64_t offset)
 int files_put(const char *path, const void *data, size_t size, uint64_t offset)
 {
     _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    return fd >= 0 ? pwrite_full(fd, data, size, offset) : -errno;
+    return fd >= 0 ? files_pwrite(fd, data, size, offset) : -errno;
 }
 
 int files_write(struct files_writer *w, size_t offset, const void *data, size_t size)

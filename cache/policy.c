@@ -23,6 +23,7 @@ enum queue_kind { SMALL, MAIN, QUEUES };
 struct set {
     uint64_t id;
     uint64_t used_ms;
+    uint64_t holds; /* of its entries */
     struct entry *first;
     struct set *chain;
     struct set *older, *newer; /* by use */
@@ -35,9 +36,10 @@ struct entry {
     struct entry *older, *newer;    /* of its queue */
     struct entry *before, *another; /* of its set */
     uint64_t bytes;
+    uint64_t proved_ms; /* 0: never */
+    uint32_t holds;
     uint8_t queue;
     uint8_t uses;
-    bool is_proved;
 };
 
 struct queue {
@@ -199,6 +201,7 @@ static void set_remove(struct policy *p, struct entry *e)
     if (e->another != NULL)
         e->another->before = e->before;
     e->set = NULL;
+    s->holds -= e->holds;
     if (s->first == NULL)
         set_free(p, s);
 }
@@ -319,18 +322,26 @@ void policy_join(struct policy *p, const struct piece_id *id, uint64_t set, size
     queue_add(p, MAIN, e);
 }
 
-bool policy_prove(struct policy *p, const struct piece_id *id)
+void policy_hold(struct policy *p, const struct piece_id *id, int by)
+{
+    struct entry *e = find(p, id);
+    if (e == NULL || (by < 0 && e->holds == 0)) /* another one of this name */
+        return;
+    e->holds += (uint32_t)by;
+    e->set->holds += (uint64_t)by;
+}
+
+void policy_prove(struct policy *p, const struct piece_id *id, uint64_t now_ms)
 {
     struct entry *e = find(p, id);
     if (e != NULL)
-        e->is_proved = true;
-    return e != NULL;
+        e->proved_ms = now_ms + 1;
 }
 
-bool policy_is_proved(const struct policy *p, const struct piece_id *id)
+bool policy_is_proved(const struct policy *p, const struct piece_id *id, uint64_t now_ms)
 {
     const struct entry *e = find(p, id);
-    return e != NULL && e->is_proved;
+    return e != NULL && e->proved_ms != 0 && now_ms < e->proved_ms + p->options.proof_ms;
 }
 
 bool policy_remove(struct policy *p, const struct piece_id *id)
@@ -342,11 +353,11 @@ bool policy_remove(struct policy *p, const struct piece_id *id)
     return true;
 }
 
-/* The oldest of the small queue leaves, unless it was read twice.  False: it moved. */
+/* The oldest of the small queue leaves, unless it was read twice or is held.  False: it moved. */
 static bool evict_small(struct policy *p, struct policy_piece *out)
 {
     struct entry *e = p->queues[SMALL].oldest;
-    if (e->uses <= 1) {
+    if (e->uses <= 1 && e->holds == 0) {
         evict_entry(p, e, out);
         return true;
     }
@@ -359,24 +370,35 @@ static bool evict_small(struct policy *p, struct policy_piece *out)
 static bool evict_main(struct policy *p, struct policy_piece *out)
 {
     struct entry *e = p->queues[MAIN].oldest;
-    if (e->uses == 0) {
+    if (e->uses == 0 && e->holds == 0) {
         evict_entry(p, e, out);
         return true;
     }
     queue_remove(p, e);
-    e->uses--;
+    if (e->uses > 0)
+        e->uses--;
     queue_add(p, MAIN, e);
+    return false;
+}
+
+static bool evict_idle(struct policy *p, uint64_t now_ms, struct policy_piece *out)
+{
+    while (p->idlest != NULL && now_ms - p->idlest->used_ms >= p->options.idle_ms) {
+        if (p->idlest->holds == 0) {
+            evict_entry(p, p->idlest->first, out);
+            return true;
+        }
+        set_use(p, p->idlest, now_ms); /* somebody has it open */
+    }
     return false;
 }
 
 bool policy_evict(struct policy *p, uint64_t now_ms, struct policy_piece *out)
 {
-    if (p->idlest != NULL && now_ms - p->idlest->used_ms >= p->options.idle_ms) {
-        evict_entry(p, p->idlest->first, out);
+    if (evict_idle(p, now_ms, out))
         return true;
-    }
-    /* Each piece that moves has one use less, so this ends. */
-    while (policy_count(p) > 0) {
+    /* Each piece that moves has one use less; what is held moves as often. */
+    for (uint64_t left = policy_count(p) * (USES_MOST + 2); left > 0; left--) {
         bool small = p->queues[SMALL].bytes > p->options.limit_bytes / 10;
         if (small || p->queues[MAIN].count == 0 ? evict_small(p, out) : evict_main(p, out))
             return true;

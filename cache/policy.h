@@ -20,7 +20,8 @@
 struct policy_options {
     uint64_t limit_bytes;
     uint64_t idle_ms; /* of a data set */
-    uint64_t seed;    /* of refusals */
+    uint64_t proof_ms;
+    uint64_t seed; /* of refusals */
 };
 
 struct policy;
@@ -40,9 +41,12 @@ void policy_add(struct policy *p, const struct piece_id *id, uint64_t set, size_
 void policy_join(struct policy *p, const struct piece_id *id, uint64_t set, size_t bytes,
                  uint64_t now_ms);
 bool policy_remove(struct policy *p, const struct piece_id *id); /* false: it is not there */
-/* All bytes of the piece were compared with their sums.  False: it is not there. */
-bool policy_prove(struct policy *p, const struct piece_id *id);
-bool policy_is_proved(const struct policy *p, const struct piece_id *id);
+/* What is held does not leave, and neither does its set: +1, and -1 later.  Nothing where it is not
+ * there. */
+void policy_hold(struct policy *p, const struct piece_id *id, int by);
+/* All bytes of the piece were compared with their sums; that counts for `proof_ms`. */
+void policy_prove(struct policy *p, const struct piece_id *id, uint64_t now_ms);
+bool policy_is_proved(const struct policy *p, const struct piece_id *id, uint64_t now_ms);
 
 struct policy_piece {
     struct piece_id id;

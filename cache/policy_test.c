@@ -17,7 +17,8 @@ static struct piece_id id_of(uint64_t n)
 
 static struct policy *make(uint64_t limit)
 {
-    const struct policy_options options = {.limit_bytes = limit, .idle_ms = HOUR, .seed = 1};
+    const struct policy_options options = {
+        .limit_bytes = limit, .idle_ms = HOUR, .proof_ms = HOUR, .seed = 1};
     return policy_new(&options);
 }
 
@@ -96,15 +97,44 @@ static void a_whole_stays_longer_than_what_is_read_once(void **state)
     (void)state;
     struct policy *p = make(100);
     const struct piece_id id = {.entity = {7, 7}, .index = PIECE_WHOLE};
-    assert_false(policy_prove(p, &id));
+    policy_prove(p, &id, 0); /* it is not there */
     policy_join(p, &id, 1, 20, 0);
-    assert_false(policy_is_proved(p, &id));
-    assert_true(policy_prove(p, &id));
+    assert_false(policy_is_proved(p, &id, 0));
+    policy_prove(p, &id, 0);
     for (uint64_t n = 1000; n < 2000; n++)
         read_piece(p, n, 1, 1, 0);
-    assert_true(policy_is_proved(p, &id));
+    assert_true(policy_is_proved(p, &id, HOUR));
+    assert_false(policy_is_proved(p, &id, HOUR + 1));
     policy_add(p, &id, 1, 20, 0); /* another one of this name */
-    assert_false(policy_is_proved(p, &id));
+    assert_false(policy_is_proved(p, &id, 0));
+    policy_free(p);
+}
+
+static void what_is_held_stays(void **state)
+{
+    (void)state;
+    struct policy_piece v;
+    struct policy *p = make(100);
+    const struct piece_id one = id_of(1), two = id_of(2), other = id_of(3);
+    policy_add(p, &one, 1, 10, 0);
+    policy_add(p, &two, 2, 10, 0);
+    policy_hold(p, &one, 1);
+    policy_hold(p, &one, 1);
+    policy_hold(p, &other, 1);                  /* it is not there */
+    assert_true(policy_evict(p, 2 * HOUR, &v)); /* both sets are idle */
+    assert_true(piece_id_equal(&v.id, &two));
+    assert_false(policy_evict(p, 4 * HOUR, &v));
+    policy_hold(p, &one, -1);
+    assert_false(policy_evict(p, 4 * HOUR, &v));
+    policy_hold(p, &one, -1);
+    assert_true(policy_evict(p, 4 * HOUR, &v));
+    policy_join(p, &one, 1, 10, 0);
+    policy_hold(p, &one, 1);
+    policy_add(p, &two, 1, 10, 0);
+    assert_true(policy_remove(p, &one)); /* it was damaged: the hold goes with it */
+    policy_hold(p, &one, -1);
+    assert_true(policy_evict(p, 9 * HOUR, &v));
+    assert_int_equal(policy_count(p), 0);
     policy_free(p);
 }
 
@@ -236,6 +266,7 @@ int main(void)
         cmocka_unit_test(idle_sets_leave_first_and_whole),
         cmocka_unit_test(an_empty_cache_has_no_victim),
         cmocka_unit_test(a_whole_stays_longer_than_what_is_read_once),
+        cmocka_unit_test(what_is_held_stays),
         cmocka_unit_test(more_bytes_than_32_bits_count),
         cmocka_unit_test(sums_agree),
         cmocka_unit_test(epochs_over_a_set_that_fits_hit),

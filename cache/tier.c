@@ -12,6 +12,8 @@
 #include "common/mem.h"
 #include "io/thread.h"
 
+#define PROOF_MS (24ull * 3600 * 1000) /* disks are not trusted for longer */
+
 /* ---- metrics ---- */
 
 static char *labels_of(const char *directory, const char *more)
@@ -46,6 +48,7 @@ static void metrics_init(struct tier *t)
         .passed_by = metric_of(t, M_cache_passed_by, ""),
         .state = metric_of(t, M_cache_disk_state, ""),
         .joined = metric_of(t, M_cache_joined_total, ""),
+        .joins = metric_of(t, M_cache_joins, ""),
     };
     metric_set(metric_of(t, M_cache_limit_bytes, ""), (int64_t)t->options.limit_bytes);
 }
@@ -55,6 +58,7 @@ void tier_show(struct tier *t)
     metric_set(t->metrics.used, (int64_t)policy_bytes(t->policy));
     metric_set(t->metrics.pieces, (int64_t)policy_count(t->policy));
     metric_set(t->metrics.passed_by, t->pace.passed_by);
+    metric_set(t->metrics.joins, t->join_count);
     metric_set(t->metrics.state, (int64_t)t->health.state);
 }
 
@@ -94,6 +98,7 @@ int tier_open(const struct tier_options *options, struct tier **out, struct erro
     const struct policy_options policy = {
         .limit_bytes = options->limit_bytes,
         .idle_ms = options->idle_ms,
+        .proof_ms = PROOF_MS,
         .seed = clock_us(),
     };
     t->options = *options;
@@ -275,7 +280,7 @@ int tier_whole(struct tier *t, const struct piece *whole, bool *known)
 {
     pthread_mutex_lock(&t->lock);
     *known = policy_has(t->policy, &whole->id);
-    const bool is_proved = policy_is_proved(t->policy, &whole->id);
+    const bool is_proved = policy_is_proved(t->policy, &whole->id, clock_ms());
     pthread_mutex_unlock(&t->lock);
     int fd = is_proved ? files_open_whole(t->files, whole) : -1;
     if (fd >= 0)
@@ -283,6 +288,13 @@ int tier_whole(struct tier *t, const struct piece *whole, bool *known)
     else if (is_proved)
         read_failed(t, whole, fd);
     return fd >= 0 ? fd : -1;
+}
+
+void tier_hold(struct tier *t, const struct piece_id *id, int by)
+{
+    pthread_mutex_lock(&t->lock);
+    policy_hold(t->policy, id, by);
+    pthread_mutex_unlock(&t->lock);
 }
 
 void tier_drop(struct tier *t, const struct piece *p)

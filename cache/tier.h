@@ -21,6 +21,7 @@ struct tier_source {
      * of take(). */
     int64_t (*read)(void *context, const struct cache_entity *e, uint64_t index,
                     int (*take)(void *context, const void *data, size_t size), void *taker);
+    void (*hold)(void *context, const struct cache_entity *e, int by); /* its pieces: as below */
     void (*drop)(void *context, const struct cache_entity *e); /* its pieces: the whole is there */
 };
 
@@ -73,19 +74,19 @@ struct tier_fill {
 struct tier_fill *tier_fill_begin(struct tier *t, const struct piece *p, size_t offset, size_t size,
                                   bool insist);
 void tier_fill_end(struct tier *t, struct tier_fill *fill, bool good); /* false: none came */
-/* Returns when all that was handed over until now is written or dropped, and what was to be joined
- * is joined or given up. */
+/* Returns when all that was handed over until now is written or dropped. */
 void tier_flush(struct tier *t);
 
 /* ---- wholes ---- */
 
-/* A descriptor of the whole's file, whose bytes were compared since the tier was opened; or -1.
+/* A descriptor of the whole's file, whose bytes were compared in the last 24 hours; or -1.
  * *known: the whole is there, compared or not. */
 int tier_whole(struct tier *t, const struct piece *whole, bool *known);
 /* Makes the entity's whole of its pieces, or compares the one that is there: by the filler, when it
  * has nothing else to do.  It may fail, and is forgotten then. */
 void tier_join(struct tier *t, const struct cache_entity *e);
 void tier_drop(struct tier *t, const struct piece *p); /* a piece that is within a whole */
+void tier_hold(struct tier *t, const struct piece_id *id, int by); /* it does not leave: +1, -1 */
 
 /* ---- looking ---- */
 

@@ -174,8 +174,8 @@ void tier_fill_end(struct tier *t, struct tier_fill *fill, bool good)
 void tier_flush(struct tier *t)
 {
     pthread_mutex_lock(&t->lock);
-    const uint64_t handed = t->handed, joins = t->joins_asked;
-    while (t->ended < handed || t->joins_ended < joins)
+    const uint64_t handed = t->handed;
+    while (t->ended < handed)
         pthread_cond_wait(&t->news, &t->lock);
     pthread_mutex_unlock(&t->lock);
 }
@@ -217,9 +217,14 @@ static bool is_disk_full(struct tier *t, size_t more)
     return room.free_bytes < least + t->promised + more;
 }
 
+bool tier_has_room(struct tier *t, size_t more)
+{
+    return !is_over_limit(t) && !is_disk_full(t, more);
+}
+
 int tier_make_room(struct tier *t, size_t more)
 {
-    while (is_over_limit(t) || is_disk_full(t, more)) {
+    while (!tier_has_room(t, more)) {
         if (!evict_one(t))
             return -ENOSPC;
     }

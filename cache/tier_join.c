@@ -10,9 +10,10 @@
 #include "common/clock.h"
 #include "common/mem.h"
 
-#define JOINS_MOST 64            /* that wait */
-#define JOIN_SHARE 4             /* a whole takes at most this part of the limit */
-#define JOIN_BYTES (64ull << 30) /* and so much: its sums are in memory meanwhile */
+#define JOINS_MOST 64 /* that wait */
+#define JOIN_SHARE 4  /* others leave for a whole of at most this part of what is there */
+#define JOIN_BYTES (64ull << 30) /* a whole has at most so much: its sums are in memory meanwhile */
+#define COMPARE_BYTES (128u << 10)
 
 /* ---- any thread ---- */
 
@@ -39,20 +40,21 @@ static struct join **place_of(struct tier *t, const struct piece_id *id)
     struct join **at = &t->joins;
     while (*at != NULL && !piece_id_equal(&(*at)->whole.id, id))
         at = &(*at)->next;
-    return *at == NULL && t->joins_asked - t->joins_ended < JOINS_MOST ? at : NULL;
+    return *at == NULL && t->join_count < JOINS_MOST ? at : NULL;
 }
 
 void tier_join(struct tier *t, const struct cache_entity *e)
 {
     const struct piece whole = piece_whole(e);
-    if (e->size > t->options.limit_bytes / JOIN_SHARE || e->size > JOIN_BYTES)
+    if (e->size > JOIN_BYTES)
         return;
     pthread_mutex_lock(&t->lock);
     struct join **at = place_of(t, &whole.id);
     if (at != NULL && t->scanned && t->health.state == HEALTH_GOOD &&
-        !policy_is_proved(t->policy, &whole.id)) {
+        !policy_is_proved(t->policy, &whole.id, clock_ms())) {
         *at = join_new(e);
-        t->joins_asked++;
+        t->join_count++;
+        tier_show(t);
         pthread_cond_signal(&t->work);
     }
     pthread_mutex_unlock(&t->lock);
@@ -67,14 +69,33 @@ static void promise(struct tier *t, struct join *j, uint64_t bytes)
     j->promised = bytes;
 }
 
+static int join_room(struct tier *t, size_t bytes)
+{
+    t->joining = bytes;
+    if (tier_has_room(t, bytes))
+        return 0;
+    pthread_mutex_lock(&t->lock);
+    const bool may_evict = bytes <= policy_bytes(t->policy) / JOIN_SHARE;
+    pthread_mutex_unlock(&t->lock);
+    return may_evict ? tier_make_room(t, bytes) : -ENOSPC;
+}
+
+static void hold_pieces(struct tier *t, struct join *j, int by)
+{
+    t->options.source.hold(t->options.source.context, &j->entity, by);
+    j->holds = by > 0;
+}
+
 static void join_end(struct tier *t, struct join *j)
 {
     promise(t, j, 0);
+    if (j->holds)
+        hold_pieces(t, j, -1);
     t->joining = 0;
     pthread_mutex_lock(&t->lock);
     t->joins = j->next;
-    t->joins_ended++;
-    pthread_cond_broadcast(&t->news);
+    t->join_count--;
+    tier_show(t);
     pthread_mutex_unlock(&t->lock);
     join_free(j);
 }
@@ -84,12 +105,12 @@ static int join_begin(struct tier *t, struct join *j)
     const size_t bytes = j->whole.size + piece_foot_size(&j->whole);
     j->begun = true;
     if (tier_knows(t, &j->whole.id))
-        return 0; /* it is there, to be compared */
-    int rc = tier_make_room(t, bytes);
+        return 0;         /* it is there, to be compared */
+    hold_pieces(t, j, 1); /* so none of them makes room for it */
+    int rc = join_room(t, bytes);
     if (rc != 0)
         return rc;
     j->file = files_join_begin(t->files, &j->whole);
-    t->joining = bytes;
     promise(t, j, bytes);
     return 0;
 }
@@ -97,7 +118,7 @@ static int join_begin(struct tier *t, struct join *j)
 static int join_take(void *context, const void *data, size_t size)
 {
     struct join *j = context;
-    return j->file != NULL ? files_join_write(j->file, data, size) : 0;
+    return files_join_write(j->file, data, size);
 }
 
 static int join_piece(struct tier *t, struct join *j)
@@ -105,10 +126,31 @@ static int join_piece(struct tier *t, struct join *j)
     const struct tier_source *source = &t->options.source;
     const size_t size = piece_of(&j->entity, j->index).size;
     int64_t n = source->read(source->context, &j->entity, j->index, join_take, j);
-    if (j->file != NULL)
-        promise(t, j, j->promised > size ? j->promised - size : 0);
-    j->index++;
+    promise(t, j, j->promised > size ? j->promised - size : 0);
     return n < 0 ? (int)n : (size_t)n == size ? 0 : -ENOENT;
+}
+
+/* A piece of the whole that is there, and of nothing else. */
+static int compare_piece(struct tier *t, struct join *j)
+{
+    struct files_piece found;
+    char data[COMPARE_BYTES];
+    const struct piece p = piece_of(&j->entity, j->index);
+    int rc = tier_find_within(t, &p, &found);
+    if (rc != 0)
+        return rc;
+    for (size_t at = 0; rc == 0 && at < p.size; at += sizeof data)
+        rc = tier_read(t, &found, &p, at, p.size - at < sizeof data ? p.size - at : sizeof data,
+                       data);
+    files_found_close(&found);
+    return rc;
+}
+
+static void prove(struct tier *t, const struct join *j)
+{
+    pthread_mutex_lock(&t->lock);
+    policy_prove(t->policy, &j->whole.id, clock_ms());
+    pthread_mutex_unlock(&t->lock);
 }
 
 static int join_publish(struct tier *t, struct join *j)
@@ -119,21 +161,11 @@ static int join_publish(struct tier *t, struct join *j)
         return rc;
     pthread_mutex_lock(&t->lock);
     policy_join(t->policy, &j->whole.id, j->whole.set, bytes, clock_ms());
-    policy_prove(t->policy, &j->whole.id);
     tier_show(t);
     pthread_mutex_unlock(&t->lock);
+    prove(t, j);
     metric_add(t->metrics.joined, 1);
     t->options.source.drop(t->options.source.context, &j->entity);
-    return 0;
-}
-
-static int join_finish(struct tier *t, struct join *j)
-{
-    if (j->file != NULL)
-        return join_publish(t, j);
-    pthread_mutex_lock(&t->lock);
-    policy_prove(t->policy, &j->whole.id);
-    pthread_mutex_unlock(&t->lock);
     return 0;
 }
 
@@ -145,14 +177,32 @@ static struct join *join_first(struct tier *t)
     return j;
 }
 
+/* 0: there is more to do. */
+static int step(struct tier *t, struct join *j, bool *ended)
+{
+    *ended = false;
+    if (!j->begun)
+        return join_begin(t, j);
+    if (j->index < piece_count(j->entity.size)) {
+        int rc = j->file != NULL ? join_piece(t, j) : compare_piece(t, j);
+        j->index++;
+        return rc;
+    }
+    *ended = true;
+    if (j->file != NULL)
+        return join_publish(t, j);
+    prove(t, j);
+    return 0;
+}
+
 void tier_join_step(struct tier *t)
 {
+    bool ended;
     struct join *j = join_first(t);
-    const bool is_last = j->begun && j->index == piece_count(j->entity.size);
-    int rc = !j->begun ? join_begin(t, j) : is_last ? join_finish(t, j) : join_piece(t, j);
+    int rc = step(t, j, &ended);
     if (rc != 0)
         tier_note(t, "join", rc);
-    if (rc != 0 || is_last)
+    if (rc != 0 || ended)
         join_end(t, j);
 }
 

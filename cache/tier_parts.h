@@ -35,6 +35,7 @@ struct join {
     struct cache_entity entity; /* owns its texts */
     struct piece whole;
     bool begun;
+    bool holds;              /* the pieces */
     struct files_join *file; /* NULL: the whole is there */
     uint64_t index;          /* the piece that comes next */
     uint64_t promised;       /* room that the rest of it will take */
@@ -44,7 +45,7 @@ struct tier_metrics {
     metric_t *read, *written, *evicted, *damaged;
     metric_t *refused, *no_memory, *no_room, *failed; /* bytes that were dropped */
     metric_t *used, *pieces, *passed_by, *state;
-    metric_t *joined;
+    metric_t *joined, *joins;
 };
 
 struct tier {
@@ -56,7 +57,7 @@ struct tier {
     bool has_filler;
 
     uint64_t promised; /* of all partials and the join; of the filler alone */
-    uint64_t joining;  /* bytes of the join that has begun; of the filler alone */
+    uint64_t joining;  /* bytes that the join will have; of the filler alone */
 
     pthread_mutex_t lock; /* guards all below; no file is touched under it */
     pthread_cond_t work;  /* for the filler */
@@ -67,10 +68,10 @@ struct tier {
     struct fill *first, **last;
     struct partial *oldest, *newest;
     uint64_t partial_bytes;
-    uint64_t memory;                   /* bytes of fills */
-    uint64_t handed, ended;            /* fills in the queue, of all times */
-    struct join *joins;                /* the first is the filler's; others may add behind it */
-    uint64_t joins_asked, joins_ended; /* of all times */
+    uint64_t memory;        /* bytes of fills */
+    uint64_t handed, ended; /* fills in the queue, of all times */
+    struct join *joins;     /* the first is the filler's; others may add behind it */
+    unsigned join_count;
     bool scanned;
     bool stop;
 };
@@ -81,6 +82,7 @@ void tier_show(struct tier *t); /* its gauges; under the lock */
 
 void *tier_filler(void *tier); /* the thread */
 /* Of the filler. */
+bool tier_has_room(struct tier *t, size_t more);
 int tier_make_room(struct tier *t, size_t more); /* 0 or -errno */
 void tier_join_step(struct tier *t);             /* one piece more of the first join */
 void tier_joins_drop(struct tier *t);            /* all */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -41,13 +42,20 @@ static struct cache *make_filled(unsigned count, const struct cache_entity *e)
     return c;
 }
 
-/* Asks for it until it is made, or given up. */
+/* What was asked for is made, or given up. */
+static void settle(void)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    while (metric_sum(M_cache_joins, "") > 0)
+        nanosleep(&moment, NULL);
+}
+
 static int whole_of(struct cache *c, const struct cache_entity *e)
 {
     int fd = cache_whole(c, e);
     if (fd >= 0)
         return fd;
-    cache_flush(c);
+    settle();
     return cache_whole(c, e);
 }
 
@@ -69,7 +77,7 @@ static void pieces_become_one_file(void **state)
         struct cache *c = make_filled(count, &large);
         assert_int_equal(files_of(""), 4);
         assert_int_equal(cache_whole(c, &large), -1); /* it is asked for, for later */
-        cache_flush(c);
+        settle();
         int fd = cache_whole(c, &large);
         check_file(fd, &large);
         close(fd);
@@ -108,7 +116,7 @@ static void the_next_process_compares_it_first(void **state)
     assert_int_equal(cache_bytes_of(c, &large, 0, large.size), large.size); /* the scan has ended */
     assert_int_equal(cache_whole(c, &large), -1);
     assert_int_equal(caches_read_all(c, &large), large.size);
-    cache_flush(c);
+    settle();
     int fd = cache_whole(c, &large);
     check_file(fd, &large);
     close(fd);
@@ -193,7 +201,7 @@ static void what_is_evicted_stays_readable(void **state)
 static void there_must_be_room(void **state)
 {
     (void)state;
-    struct cache *c = caches_make_of(1, 3 * large.size, 64 * MIB); /* more than a quarter */
+    struct cache *c = caches_make_of(1, 3 * large.size / 2, 64 * MIB);
     caches_fill(c, &large, MIB, true);
     cache_flush(c);
     caches_store_is_slow(c);
@@ -249,14 +257,70 @@ static void readers_find_all_bytes_meanwhile(void **state)
     (void)state;
     pthread_t threads[3];
     struct cache *c = make_filled(3, &large);
+    assert_int_equal(cache_whole(c, &large), -1);
     for (unsigned i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, reader, c), 0);
-    int fd = whole_of(c, &large);
     for (unsigned i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
+    settle();
+    assert_int_equal(files_of(""), 2);
+    assert_int_equal(caches_read_all(c, &large), large.size);
+    cache_close(c);
+}
+
+static void others_leave_for_a_small_one_alone(void **state)
+{
+    (void)state;
+    struct cache *c = caches_make_of(1, 100 * MIB, 64 * MIB);
+    for (unsigned i = 0; i < 30; i++) {
+        _cleanup_free_ char *name = xprintf("%u", i);
+        const struct cache_entity other = {.name = name, .set = "t", .size = PIECE_BYTES};
+        caches_fill(c, &other, MIB, true);
+        cache_flush(c);
+    }
+    const struct cache_entity half = {.name = "half", .set = "s", .size = 50 * MIB};
+    caches_fill(c, &large, MIB, true);
+    caches_fill(c, &half, MIB, true);
+    cache_flush(c);
+    caches_store_is_slow(c);
+    assert_int_equal(whole_of(c, &half), -1); /* more than a quarter */
+    assert_int_equal(caches_read_all(c, &half), half.size);
+    int fd = whole_of(c, &large);
     check_file(fd, &large);
     close(fd);
-    assert_int_equal(caches_read_all(c, &large), large.size);
+    cache_close(c);
+}
+
+static void what_is_held_stays(void **state)
+{
+    (void)state;
+    struct cache *c = caches_make_of(1, 64 * MIB, 64 * MIB);
+    caches_fill(c, &large, MIB, true);
+    cache_flush(c);
+    caches_store_is_slow(c);
+    close(whole_of(c, &large));
+    cache_hold(c, &large, 1);
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < 40; i++) {
+            _cleanup_free_ char *name = xprintf("%u of %u", i, round);
+            const struct cache_entity other = {.name = name, .set = "t", .size = 8 * MIB};
+            caches_fill(c, &other, MIB, true);
+            cache_flush(c);
+            caches_read_all(c, &other);
+            caches_read_all(c, &other);
+        }
+        assert_int_equal(files_of("-ffffffffffffffff"), round == 0);
+        cache_hold(c, &large, -1);
+    }
+    cache_close(c);
+}
+
+static void what_is_within_a_whole_is_not_kept_again(void **state)
+{
+    (void)state;
+    struct cache *c = make_filled(1, &large);
+    close(whole_of(c, &large));
+    assert_false(caches_fill_span(c, &large, 0, MIB, true));
     cache_close(c);
 }
 
@@ -287,6 +351,9 @@ int main(void)
         TEST(an_error_leaves_the_pieces),
         TEST(what_a_kill_left_is_removed),
         TEST(readers_find_all_bytes_meanwhile),
+        TEST(others_leave_for_a_small_one_alone),
+        TEST(what_is_held_stays),
+        TEST(what_is_within_a_whole_is_not_kept_again),
         TEST(a_cache_that_closes_gives_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
@@ -216,6 +217,13 @@ int tiers_whole(struct tiers *t, const struct entity *e)
     return fd;
 }
 
+void tiers_hold(struct tiers *t, const struct entity *e, int by)
+{
+    struct named n = named_of(t, e);
+    cache_hold(t->cache, &n.entity, by);
+    named_done(&n);
+}
+
 /* ---- what was written, what is damaged ---- */
 
 void tiers_put(struct tiers *t, const struct entity *e, const char *data)
@@ -258,6 +266,14 @@ static int warm_piece(const struct request *r, uint64_t offset, uint64_t end)
     return rc;
 }
 
+/* Ranges may end in any order: the last one finds all pieces. */
+static void ask_whole(struct tiers *t, const struct cache_entity *e)
+{
+    int fd = cache_whole(t->cache, e);
+    if (fd >= 0)
+        close(fd);
+}
+
 int tiers_warm(struct tiers *t, const struct entity *e, uint64_t offset, uint64_t length)
 {
     if (!is_cached(t, e))
@@ -275,11 +291,8 @@ int tiers_warm(struct tiers *t, const struct entity *e, uint64_t offset, uint64_
         at = next;
     }
     cache_flush(t->cache);
-    if (t->joins && end == e->size && rc == 0) {
-        _cleanup_close_ int fd = cache_whole(t->cache, &n.entity);
-        if (fd < 0)
-            cache_flush(t->cache);
-    }
+    if (t->joins && rc == 0)
+        ask_whole(t, &n.entity);
     if (rc == 0 && cache_bytes_of(t->cache, &n.entity, offset, end - offset) < end - offset)
         rc = -ENOSPC;
     named_done(&n);

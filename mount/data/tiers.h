@@ -35,6 +35,7 @@ uint64_t tiers_cached(struct tiers *t, const struct entity *e, uint64_t offset, 
 
 /* A descriptor of a file with the entity's bytes, as of cache_whole(); -1: there is none. */
 int tiers_whole(struct tiers *t, const struct entity *e);
+void tiers_hold(struct tiers *t, const struct entity *e, int by); /* as cache_hold() */
 
 /* The entity's bytes, which the store has got by now: the cache may keep them. */
 void tiers_put(struct tiers *t, const struct entity *e, const char *data);

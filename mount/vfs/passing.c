@@ -39,6 +39,23 @@ static int backing_new(struct passing *p, int fd)
     return 0;
 }
 
+static void begin(struct passing *p, struct node *node, const struct entity *e, int fd)
+{
+    node->backing = backing_new(p, fd);
+    node->holds = node->backing > 0;
+    if (node->holds)
+        tiers_hold(p->tiers, e, 1);
+}
+
+static void end(struct passing *p, struct node *node, const struct entity *e)
+{
+    p->backings.close(p->backings.context, node->backing);
+    node->backing = 0;
+    if (node->holds)
+        tiers_hold(p->tiers, e, -1);
+    node->holds = false;
+}
+
 static bool is_on(struct passing *p)
 {
     pthread_mutex_lock(&p->lock);
@@ -53,7 +70,7 @@ int passing_open(struct passing *p, struct node *node, const struct entity *e)
     _cleanup_close_ int fd = is_on(p) ? tiers_whole(p->tiers, e) : -1;
     pthread_mutex_lock(&p->lock);
     if (fd >= 0 && p->is_on && node->served == 0 && node->passed == 0)
-        node->backing = backing_new(p, fd);
+        begin(p, node, e, fd);
     const int backing = node->served == 0 ? node->backing : 0;
     if (backing > 0)
         node->passed++;
@@ -77,14 +94,12 @@ void passing_restore(struct passing *p, struct node *node, int backing)
     pthread_mutex_unlock(&p->lock);
 }
 
-void passing_close(struct passing *p, struct node *node, int backing)
+void passing_close(struct passing *p, struct node *node, const struct entity *e, int backing)
 {
     pthread_mutex_lock(&p->lock);
-    if (backing == 0) {
+    if (backing == 0)
         node->served--;
-    } else if (--node->passed == 0) {
-        p->backings.close(p->backings.context, backing);
-        node->backing = 0;
-    }
+    else if (--node->passed == 0)
+        end(p, node, e);
     pthread_mutex_unlock(&p->lock);
 }

@@ -28,4 +28,4 @@ int passing_open(struct passing *p, struct node *node, const struct entity *e);
 /* An open of the process before. */
 void passing_restore(struct passing *p, struct node *node, int backing);
 /* The ledger does not have the open any more: the number may get another meaning. */
-void passing_close(struct passing *p, struct node *node, int backing);
+void passing_close(struct passing *p, struct node *node, const struct entity *e, int backing);

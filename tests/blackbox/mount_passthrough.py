@@ -46,6 +46,12 @@ def by_mount(path):
     return 0
 
 
+def warm(c, path, below=""):
+    """The mount has what is below in its cache, and each object in one file that can be."""
+    warmup(c, path + below)
+    wait_for(lambda: stats(path).get("dfc_cache_joins", 0) == 0, "the objects to be one file each")
+
+
 def joined(cache):
     return glob.glob(cache + "/dfc-cache/pieces/*/*/*-ffffffffffffffff")
 
@@ -99,12 +105,12 @@ def test_what_is_read_again_is_read_by_the_kernel(c):
 def test_warmup_makes_the_files(c):
     cache = cache_of(c, "warm")
     with mounted(c, "dfc://again", f"--cache-dir={cache}") as path:
-        warmup(c, path)
+        warm(c, path)
         equal(len(joined(cache)), len(FILES), "objects in one file")
         for name, data in FILES.items():
             check_file(f"{path}/{name}", data)
         equal((by_mount(path), passed(path)), (0, 2 * len(FILES)), "bytes by the mount, opens")
-        warmup(c, path)
+        warm(c, path)
 
 
 def test_opens_of_one_object_are_alike(c):
@@ -113,7 +119,7 @@ def test_opens_of_one_object_are_alike(c):
     with mounted(c, "dfc://again", f"--cache-dir={cache}") as path:
         file = f"{path}/{ONE}"
         with opened(file) as served:
-            warmup(c, file)
+            warm(c, path, "/" + ONE)
             with opened(file) as another:
                 equal(passed(path), 0, "opens beside one of the mount")
                 check(os.pread(another, len(LAST), 0) == LAST, "other bytes")
@@ -135,7 +141,7 @@ def test_a_new_version_is_another_file(c):
     other = random.Random(99).randbytes(len(LAST))
     with mounted(c, "dfc://replaced", "--writable", f"--cache-dir={cache}", "--attr-ttl=0",
                  "--entry-ttl=0") as path:
-        warmup(c, path)
+        warm(c, path)
         with opened(path + "/o") as old:
             equal(passed(path), 1, "opens")
             c.put("replaced", "o", other).expect(200)
@@ -174,7 +180,7 @@ def test_kills_are_not_seen(c):
     local = os.path.join(c.dir, "kills-local")
     write(local, LAST)
     with mounted(c, "dfc://again", f"--cache-dir={cache}", "--restarts=1000") as path:
-        warmup(c, path)
+        warm(c, path)
         file = f"{path}/{ONE}"
         with opened(file) as held:
             readers = [subprocess.Popen([sys.executable, "-c", READER, file, local],
@@ -195,7 +201,7 @@ def test_without_any_process_open_files_go_on(c):
     """What the kernel reads itself needs no mount, until it is unmounted."""
     cache = cache_of(c, "alone")
     path = mount(c, "dfc://again", f"--cache-dir={cache}", "--restarts=0", name="alone")
-    warmup(c, path)
+    warm(c, path)
     with opened(f"{path}/{ONE}") as held:
         equal(passed(path), 1, "opens")
         kill_all(path)
@@ -205,7 +211,7 @@ def test_without_any_process_open_files_go_on(c):
 def test_the_next_mount_compares_the_file_first(c):
     cache = cache_of(c, "next")
     with mounted(c, "dfc://again", f"--cache-dir={cache}") as path:
-        warmup(c, path)
+        warm(c, path)
     largest = max(joined(cache), key=os.path.getsize)
     with open(largest, "r+b") as f:  # damage
         f.seek(6 * MIB + 5)
@@ -225,12 +231,12 @@ def test_the_next_mount_compares_the_file_first(c):
 def test_without(c):
     cache = cache_of(c, "without")
     with mounted(c, "dfc://again", f"--cache-dir={cache}", "--no-passthrough") as path:
-        warmup(c, path)
+        warm(c, path)
         check_file(f"{path}/{ONE}", LAST)
         equal((joined(cache), passed(path)), ([], 0), "files, opens")
         check(by_mount(path) >= len(LAST), "bytes by the mount")
     with mounted(c, "dfc://again", f"--cache-dir={cache}") as path:  # of pieces
-        warmup(c, path)
+        warm(c, path)
         check_file(f"{path}/{ONE}", LAST)
         equal(passed(path), 2, "opens")
     with mounted(c, "dfc://again", f"--cache-dir={cache}", "--no-passthrough") as path:  # of files
@@ -265,7 +271,7 @@ def test_a_cache_on_a_stacked_file_system(c):
         skip(f"there are no overlays here: {done.stderr}")
     to_be_cleaned(f"{at}/all")
     path = mount(c, "dfc://again", f"--cache-dir={at}/all", f"--log-file={at}/log")
-    warmup(c, path)
+    warm(c, path)
     check_file(f"{path}/{ONE}", LAST)
     equal((passed(path), stats(path)["dfc_mount_passthrough"]), (0, 0), "opens, the gauge")
     with open(f"{at}/log", encoding="utf-8") as f:
