@@ -180,6 +180,13 @@ static int mark_inode(void *context, const struct meta_row *row, struct error *e
     return gc->inode_count == INODES ? mark_files(gc, err) : 0;
 }
 
+static int mark_shared(void *context, const struct meta_row *row, struct error *err)
+{
+    (void)err;
+    mark(context, row->key.id);
+    return 0;
+}
+
 static int mark_queued(void *context, const struct meta_row *row, struct error *err)
 {
     struct gc *gc = context;
@@ -191,10 +198,17 @@ static int mark_queued(void *context, const struct meta_row *row, struct error *
     return 0;
 }
 
-/* Files before the queue: a slice that leaves a file meanwhile is in one of them. */
+/* A slice in use has one entry, or a SHARED key until the commit that queues it.
+ *
+ *     never shared   its only entry stays where it is until that commit
+ *     shared         also if a clone that this walk has passed keeps it, and its source does not
+ *
+ * So files are read first, then the keys, then the queue: a slice that leaves one is in a later
+ * one. */
 int gc_look(struct gc *gc, struct error *err)
 {
     const struct walk inodes = {.m = gc->m, .visit = mark_inode, .context = gc};
+    const struct walk shared = {.m = gc->m, .visit = mark_shared, .context = gc};
     const struct walk queue = {.m = gc->m, .visit = mark_queued, .context = gc};
     if (gc->count > 0)
         qsort(gc->blocks, gc->count, sizeof *gc->blocks, by_slice);
@@ -203,6 +217,8 @@ int gc_look(struct gc *gc, struct error *err)
         rc = walk_points(&inodes, META_ATTR, err);
     if (rc == 0)
         rc = mark_files(gc, err);
+    if (rc == 0)
+        rc = walk_points(&shared, META_SHARED, err);
     if (rc == 0)
         rc = walk_queue(&queue, META_GARBAGE, err);
     size_t left = 0;

@@ -3,7 +3,7 @@
  *
  *     gc_new()     which slices may still be committed: those of living sessions, and new ones
  *     gc_object()  each object of the bucket
- *     gc_look()    names and queue of the metadata
+ *     gc_look()    names, shared slices and queue of the metadata
  *     gc_garbage() what is left
  *
  * In this order it is right while mounts write: an object that is seen has a slice of a session

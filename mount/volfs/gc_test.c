@@ -15,6 +15,7 @@
 #include "mount/volfs/objects.h"
 #include "mount/volume/ids.h"
 #include "mount/volume/testing/clients.h"
+#include "mount/volume/trees/trees.h"
 
 enum { OLD_MS = 1000, OLDER_MS = 2000, NEW_MS = 3000, BYTES = 8 };
 
@@ -156,6 +157,103 @@ static void many_files_are_looked_at(void **state)
     gc_free(gc);
 }
 
+/* ---- clones meanwhile ---- */
+
+enum { MOMENTS = 4 };
+static const enum meta_kind moments[MOMENTS] = {META_CHUNK, META_SHARED, META_GARBAGE, META_KINDS};
+
+/* An engine, and what a client does before the first question about a kind.  META_KINDS: never. */
+struct race {
+    struct meta meta; /* first */
+    enum meta_kind clone, cut, end;
+    uint64_t source, copy;
+    bool asked[META_KINDS];
+};
+
+static void cut_file(uint64_t ino)
+{
+    const struct volume_set set = {.fields = VOLUME_SET_LENGTH};
+    assert_int_equal(volume_setattr(f.a, ino, &set, NULL), 0);
+}
+
+static void clone_source(struct race *r)
+{
+    const struct volume_caller root = {0};
+    struct volume_tally tally = {0};
+    struct volume_inode copy;
+    assert_int_equal(volume_clone(f.a, r->source, VOLUME_ROOT, "copy", &root, &tally), 0);
+    assert_int_equal(volume_lookup(f.a, VOLUME_ROOT, "copy", &copy), 0);
+    r->copy = copy.ino;
+}
+
+static void go_on_before(struct race *r, enum meta_kind kind)
+{
+    if (r->asked[kind])
+        return;
+    r->asked[kind] = true;
+    if (r->clone == kind)
+        clone_source(r);
+    if (r->cut == kind)
+        cut_file(r->source);
+    if (r->end == kind && r->copy != 0)
+        cut_file(r->copy);
+}
+
+static int race_read(struct meta *m, struct meta_read *read, struct error *err)
+{
+    go_on_before((struct race *)m, read->items[0].key.kind);
+    return f.m->ops->read(f.m, read, err);
+}
+
+static int race_queue(struct meta *m, struct arena *arena, struct meta_item *item, uint64_t until,
+                      struct error *err)
+{
+    go_on_before((struct race *)m, item->key.kind);
+    return f.m->ops->queue(f.m, arena, item, until, err);
+}
+
+static int race_now(struct meta *m, int64_t *unix_ms, struct error *err)
+{
+    (void)m;
+    return f.m->ops->now(f.m, unix_ms, err);
+}
+
+static void expect_kept(enum meta_kind clone, enum meta_kind cut, enum meta_kind end)
+{
+    static const struct meta_ops ops = {.read = race_read, .queue = race_queue, .now = race_now};
+    struct race race = {.meta.ops = &ops, .clone = clone, .cut = cut, .end = end};
+    const struct gc_options options = {.older_ms = OLDER_MS};
+    const struct volume_format format = small_format();
+    struct error err = ERROR_INIT;
+    struct gc *gc;
+    assert_int_equal(clients_setup(NULL), 0);
+    struct volume *gone = clients_open(NULL);
+    uint64_t slice = new_slice(gone);
+    race.source = make(VOLUME_ROOT, "source", S_IFREG | 0644);
+    name_slice(gone, race.source, slice);
+    volume_close(gone);
+    assert_int_equal(gc_new(&race.meta, &format, &options, &gc, &err), 0);
+    show(gc, slice, OLD_MS);
+    look(gc);
+    if (gc_tally(gc)->garbage > 0)
+        fail_msg("clone before %d, cut before %d, end before %d", clone, cut, end);
+    assert_int_equal(gc_tally(gc)->living, 0);
+    gc_free(gc);
+    clients_teardown(NULL);
+}
+
+/* A clone that the walk over files misses, of a file that it finds cut. */
+static void clones_meanwhile_keep_their_slices(void **state)
+{
+    (void)state;
+    for (unsigned clone = 0; clone < MOMENTS; clone++) {
+        for (unsigned cut = 0; cut < MOMENTS; cut++) {
+            for (unsigned end = 0; end < MOMENTS; end++)
+                expect_kept(moments[clone], moments[cut], moments[end]);
+        }
+    }
+}
+
 /* ---- the lease ---- */
 
 static bool leases(struct volume *v)
@@ -190,6 +288,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(settled_ranges_are_looked_at, clients_setup,
                                         clients_teardown),
         cmocka_unit_test_setup_teardown(many_files_are_looked_at, clients_setup, clients_teardown),
+        cmocka_unit_test(clones_meanwhile_keep_their_slices),
         cmocka_unit_test_setup_teardown(one_client_has_the_lease, clients_setup, clients_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
