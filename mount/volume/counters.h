@@ -18,6 +18,12 @@ enum {
     USE_SIZE = 32,
 };
 
+/* Of what was damaged it wraps around, as in the engines. */
+static inline int64_t counters_left(int64_t limit, int64_t used)
+{
+    return (int64_t)((uint64_t)limit - (uint64_t)used);
+}
+
 static inline struct meta_key counters_use_key(void)
 {
     return meta_key_point(META_USE, 0);

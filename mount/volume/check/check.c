@@ -27,6 +27,7 @@ struct look {
     struct shared *shared;
     size_t shared_count, shared_room;
     int64_t use_inodes, use_bytes;
+    int64_t inodes_left, bytes_left, inodes_should_left, bytes_should_left;
 };
 
 /* ---- inodes ---- */
@@ -75,6 +76,7 @@ static int see_entry(void *context, const struct meta_row *row, struct error *er
     struct check_inode *directory = inode_of(l, row->key.id), *i = inode_of(l, ino);
     (void)err;
     directory->children++;
+    directory->directories += S_ISDIR(entry_type(&row->value));
     if (i == NULL || (i->mode & S_IFMT) != entry_type(&row->value)) {
         struct check_finding *f = check_add(l->check, i == NULL ? CHECK_DANGLING : CHECK_TYPE, ino);
         f->other = row->key.id;
@@ -179,12 +181,27 @@ static int see_quota(void *context, const struct meta_row *row, struct error *er
     return 0;
 }
 
-static int see_use(void *context, const struct meta_row *row, struct error *err)
+/* With the limits of the same moment, which may be changed at any time. */
+static int see_use(struct look *l, struct error *err)
 {
-    struct look *l = context;
-    (void)err;
-    l->use_inodes = meta_field(&row->value, USE_INODES);
-    l->use_bytes = meta_field(&row->value, USE_BYTES);
+    struct volume_format limits;
+    struct meta_item items[] = {
+        {.ask = META_GET, .key = counters_use_key()},
+        {.ask = META_GET, .key = meta_key_point(META_FORMAT, 0)},
+    };
+    struct meta_read r = {.arena = l->arena, .items = items, .count = 2};
+    const struct meta_value *use = &items[0].value;
+    int rc = l->m->ops->read(l->m, &r, err);
+    if (rc == 0)
+        rc = format_parse(&items[1].value, &limits, err);
+    if (rc != 0)
+        return rc;
+    l->use_inodes = meta_field(use, USE_INODES);
+    l->use_bytes = meta_field(use, USE_BYTES);
+    l->inodes_left = meta_field(use, USE_INODES_LEFT);
+    l->bytes_left = meta_field(use, USE_BYTES_LEFT);
+    l->inodes_should_left = counters_left(limits.max_inodes, l->use_inodes);
+    l->bytes_should_left = counters_left(limits.max_bytes, l->use_bytes);
     return 0;
 }
 
@@ -210,12 +227,14 @@ static void judge_directory(const struct look *l, const struct check_inode *i)
 {
     struct check *c = l->check;
     check_add_counter(c, CHECK_ENTRIES, i->ino, i->entries, i->children);
+    if (i->nlink > 0 || is_top(i))
+        check_add_counter(c, CHECK_LINKS, i->ino, i->nlink, 2 + i->directories);
     if (is_top(i))
         return;
     if (i->nlink > 0 && i->names == 0)
         check_add(c, CHECK_ORPHAN, i->ino);
     else if (i->nlink == 0 && i->names > 0)
-        check_add_counter(c, CHECK_NLINK, i->ino, 0, 2);
+        check_add_counter(c, CHECK_NLINK, i->ino, 0, 2 + i->directories);
     else if (i->names > 1)
         check_add(c, CHECK_TWICE, i->ino);
     else if (i->names == 1 && i->from != i->parent)
@@ -232,7 +251,7 @@ static void judge_inode(const struct look *l, const struct check_inode *i)
         check_add(l->check, CHECK_ORPHAN, i->ino);
     else
         check_add_counter(l->check, CHECK_NLINK, i->ino, i->nlink, i->names);
-    if (i->nlink == 0 && i->names == 0 && !i->queued)
+    if (i->nlink == 0 && i->names == 0 && !i->queued && !is_top(i))
         check_add(l->check, CHECK_UNQUEUED, i->ino);
 }
 
@@ -253,8 +272,19 @@ static void judge_slices(const struct look *l)
         check_add_counter(c, CHECK_SHARED, slice, shared, (int64_t)(next - i));
         bytes += c->slices[i].size;
     }
+    for (size_t i = 0; i < l->shared_count; i++) {
+        if (!is_named(c, l->shared[i].slice))
+            check_add(c, CHECK_UNNAMED, l->shared[i].slice)->is = l->shared[i].entries;
+    }
     check_add_counter(c, CHECK_USE_BYTES, 0, l->use_bytes, bytes);
+}
+
+static void judge_use(const struct look *l)
+{
+    struct check *c = l->check;
     check_add_counter(c, CHECK_USE_INODES, 0, l->use_inodes, (int64_t)l->count);
+    check_add_counter(c, CHECK_USE_INODES_LEFT, 0, l->inodes_left, l->inodes_should_left);
+    check_add_counter(c, CHECK_USE_BYTES_LEFT, 0, l->bytes_left, l->bytes_should_left);
 }
 
 /* ---- the check ---- */
@@ -302,7 +332,7 @@ static int see_all(struct look *l, struct error *err)
         rc = walk(l, META_GARBAGE, see_garbage, err);
     if (rc == 0)
         rc = walk(l, META_QUOTA, see_quota, err);
-    return rc == 0 ? walk(l, META_USE, see_use, err) : rc;
+    return rc == 0 ? see_use(l, err) : rc;
 }
 
 int check_run(struct check *c, struct meta *m, const struct volume_format *f, struct error *err)
@@ -316,8 +346,10 @@ int check_run(struct check *c, struct meta *m, const struct volume_format *f, st
     check_quotas_done(&l.quotas);
     for (size_t i = 0; i < l.count && rc == 0; i++)
         judge_inode(&l, &l.inodes[i]);
-    if (rc == 0)
+    if (rc == 0) {
         judge_slices(&l);
+        judge_use(&l);
+    }
     c->inodes = l.count;
     free(l.inodes);
     free(l.shared);

@@ -75,6 +75,12 @@ static struct meta_key attr_key(uint64_t ino)
     return meta_key_point(META_ATTR, ino);
 }
 
+static void damage_use(size_t offset, int64_t number)
+{
+    damage((struct meta_step){META_ADD, .key = counters_use_key(), .offset = offset,
+                              .number = number});
+}
+
 static void counters_are_counted(void **state)
 {
     (void)state;
@@ -90,12 +96,73 @@ static void counters_are_counted(void **state)
     expect("slice 1: wrong number of entries of a slice: 7, and should be 2", 0);
     damage((struct meta_step){META_DELETE, .key = meta_key_point(META_SHARED, slice)});
     expect("slice 1: wrong number of entries of a slice: 1, and should be 2", 0);
-    damage(
-        (struct meta_step){META_ADD, .key = counters_use_key(), .offset = USE_BYTES, .number = 7});
+    damage_use(USE_BYTES, 7);
+    damage_use(USE_BYTES_LEFT, -7);
     expect("volume: wrong number of bytes in use: 27, and should be 20", 0);
-    damage((struct meta_step){META_ADD, .key = counters_use_key(), .offset = USE_INODES,
-                              .number = -1});
+    damage_use(USE_INODES, -1);
+    damage_use(USE_INODES_LEFT, 1);
     expect("volume: wrong number of inodes in use: 1, and should be 2", 0);
+}
+
+static void what_is_left_is_compared_with_the_limits(void **state)
+{
+    struct volume_format format = small_format(), was = format;
+    struct error err = ERROR_INIT;
+    struct check c;
+    (void)state;
+    assert_int_equal(format_read(f.m, &was, &err), 0);
+    format = was;
+    format.max_inodes = 10;
+    format.max_bytes = 1000;
+    assert_int_equal(format_change(f.m, &was, &format, &err), 0);
+    slice_of(file(), 0, 20);
+    expect_clean();
+    damage_use(USE_INODES_LEFT, 3);
+    expect("volume: wrong number of inodes that are left: 11, and should be 8", 0);
+    damage_use(USE_BYTES_LEFT, -30);
+    expect("volume: wrong number of bytes that are left: 950, and should be 980", 0);
+    damage_use(USE_BYTES, 7);
+    run(&c);
+    assert_int_equal(c.count, 2); /* in either order */
+    assert_int_equal(repair_finding(f.a, &c.findings[1]), 0);
+    assert_int_equal(repair_finding(f.a, &c.findings[0]), 0);
+    check_done(&c);
+    expect_clean();
+}
+
+static void counts_need_a_slice(void **state)
+{
+    uint8_t count[8];
+    (void)state;
+    slice_of(file(), 0, 8);
+    meta_field_put(count, 0, 2);
+    damage((struct meta_step){META_PUT, .key = meta_key_point(META_SHARED, 77), .data = count,
+                              .size = sizeof count});
+    expect("slice 77: it has a number of entries, and no file names it: 2, and should be 0", 0);
+}
+
+static void links_of_directories_are_counted(void **state)
+{
+    uint8_t entry[ENTRY_BYTES];
+    (void)state;
+    uint64_t d = make(VOLUME_ROOT, "d", S_IFDIR | 0755), e = make(d, "e", S_IFDIR | 0755);
+    make(d, "x", S_IFREG | 0644);
+    expect_clean();
+    damage((struct meta_step){META_ADD, .key = attr_key(d), .offset = ATTR_NLINK, .number = 2});
+    expect("inode 2: wrong number of links of a directory: 5, and should be 3", 0);
+    damage((struct meta_step){META_ADD, .key = attr_key(VOLUME_ROOT), .offset = ATTR_NLINK,
+                              .number = -3});
+    expect("inode 1: wrong number of links of a directory: 0, and should be 3", 0);
+    entry_encode(S_IFDIR, 99, entry);
+    const struct meta_key ghost = meta_key_named(META_ENTRY, e, "ghost", 5);
+    damage((struct meta_step){META_PUT, .key = ghost, .data = entry, .size = sizeof entry});
+    damage((struct meta_step){META_ADD, .key = attr_key(e), .offset = ATTR_ENTRIES, .number = 1});
+    damage((struct meta_step){META_ADD, .key = attr_key(e), .offset = ATTR_NLINK, .number = 1});
+    expect("inode 99: it has an entry, and is not there: 'ghost' in directory 3", 0);
+    damage((struct meta_step){META_DELETE, .key = meta_key_named(META_ENTRY, d, "e", 1)});
+    damage((struct meta_step){META_ADD, .key = attr_key(d), .offset = ATTR_ENTRIES, .number = -1});
+    damage((struct meta_step){META_ADD, .key = attr_key(d), .offset = ATTR_NLINK, .number = -1});
+    expect("inode 3: it has no name", 0);
 }
 
 static void names_are_followed(void **state)
@@ -139,7 +206,10 @@ static void loops_are_found(void **state)
     damage((struct meta_step){META_PUT, .key = moved, .data = entry, .size = sizeof entry});
     damage((struct meta_step){META_ADD, .key = attr_key(VOLUME_ROOT), .offset = ATTR_ENTRIES,
                               .number = -1});
+    damage((struct meta_step){META_ADD, .key = attr_key(VOLUME_ROOT), .offset = ATTR_NLINK,
+                              .number = -1});
     damage((struct meta_step){META_ADD, .key = attr_key(e), .offset = ATTR_ENTRIES, .number = 1});
+    damage((struct meta_step){META_ADD, .key = attr_key(e), .offset = ATTR_NLINK, .number = 1});
     damage((struct meta_step){META_SET, .key = attr_key(d), .offset = ATTR_PARENT, .data = number,
                               .size = sizeof number});
     struct check c;
@@ -180,11 +250,11 @@ static void only_what_is_found_twice_counts(void **state)
     (void)state;
     uint64_t ino = file();
     damage((struct meta_step){META_ADD, .key = attr_key(ino), .offset = ATTR_NLINK, .number = 2});
-    damage(
-        (struct meta_step){META_ADD, .key = counters_use_key(), .offset = USE_BYTES, .number = 7});
+    damage_use(USE_BYTES, 7);
+    damage_use(USE_BYTES_LEFT, -7);
     run(&one);
-    damage(
-        (struct meta_step){META_ADD, .key = counters_use_key(), .offset = USE_BYTES, .number = -1});
+    damage_use(USE_BYTES, -1);
+    damage_use(USE_BYTES_LEFT, 1);
     run(&two);
     assert_int_equal(one.count, 2);
     check_keep_common(&one, &two);
@@ -219,6 +289,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(counters_are_counted, clients_setup, clients_teardown),
+        cmocka_unit_test_setup_teardown(what_is_left_is_compared_with_the_limits, clients_setup,
+                                        clients_teardown),
+        cmocka_unit_test_setup_teardown(counts_need_a_slice, clients_setup, clients_teardown),
+        cmocka_unit_test_setup_teardown(links_of_directories_are_counted, clients_setup,
+                                        clients_teardown),
         cmocka_unit_test_setup_teardown(names_are_followed, clients_setup, clients_teardown),
         cmocka_unit_test_setup_teardown(loops_are_found, clients_setup, clients_teardown),
         cmocka_unit_test_setup_teardown(queues_are_looked_at, clients_setup, clients_teardown),

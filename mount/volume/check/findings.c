@@ -32,9 +32,9 @@ char *check_text(const struct check_finding *f)
 #include "mount/volume/check/check.def"
 #undef CHECK
     };
-    const bool of_slice = f->kind == CHECK_SHARED || f->kind == CHECK_GARBAGE;
+    const bool of_slice = f->kind >= CHECK_SHARED && f->kind <= CHECK_GARBAGE;
     const bool of_quota = f->kind >= CHECK_QUOTA_GONE && f->kind <= CHECK_QUOTA_BYTES_LEFT;
-    const bool of_volume = f->kind == CHECK_USE_INODES || f->kind == CHECK_USE_BYTES;
+    const bool of_volume = f->kind >= CHECK_USE_INODES && f->kind <= CHECK_USE_BYTES_LEFT;
     _cleanup_free_ char *what = of_volume ? xstrdup("volume")
                                           : xprintf("%s %llu",
                                                     of_slice   ? "slice"

@@ -13,7 +13,7 @@ enum check_kind {
 
 struct check_finding {
     enum check_kind kind;
-    uint64_t id;                  /* inode; of SHARED and GARBAGE: slice; of quotas their number */
+    uint64_t id;                  /* inode; slice; of quotas their number */
     uint64_t other;               /* directory of an entry; time in a queue */
     int64_t is, should;           /* of counters; QUOTA_OF: numbers of quotas */
     char name[META_NAME_MAX + 1]; /* of an entry */

@@ -14,8 +14,8 @@ struct check_inode {
     uint64_t ino, parent, from; /* from: a directory that has an entry of it */
     uint32_t mode;
     bool queued;
-    int64_t nlink, entries; /* as the attribute says */
-    int64_t names, children;
+    int64_t nlink, entries;               /* as the attribute says */
+    int64_t names, children, directories; /* of the children */
     uint64_t quota;
     int64_t bytes; /* that count */
 };

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "mount/volume/counters.h"
+#include "mount/volume/format.h"
 #include "mount/volume/quotas.h"
 #include "mount/volume/steps.h"
 
@@ -44,8 +45,8 @@ static int repair_nlink(struct txn *t, struct repair *r)
     return add_to(t, &key, ATTR_NLINK, r->finding);
 }
 
-/* -ESTALE: the directory does not have so many. */
-static int count_names(struct txn *t, uint64_t directory, int64_t should)
+/* -ESTALE: the directory does not have so many; only_directories: so many that are directories. */
+static int count_names(struct txn *t, uint64_t directory, bool only_directories, int64_t should)
 {
     struct meta_item page = {.ask = META_PAGE, .limit = NAMES_PAGE};
     int64_t count = 0;
@@ -54,7 +55,8 @@ static int count_names(struct txn *t, uint64_t directory, int64_t should)
         int rc = txn_read(t, &page, 1);
         if (rc != 0)
             return rc;
-        count += (int64_t)page.count;
+        for (size_t i = 0; i < page.count; i++)
+            count += !only_directories || S_ISDIR(entry_type(&page.rows[i].value));
         if (page.count > 0)
             page.key = page.rows[page.count - 1].key;
         page.after = true;
@@ -64,16 +66,27 @@ static int count_names(struct txn *t, uint64_t directory, int64_t should)
 
 /* Names come and go while the check reads.  Each change of them raises the time of the inode's last
  * change, so they are counted between two looks at it. */
-static int repair_entries(struct txn *t, struct repair *r)
+static int repair_names(struct txn *t, struct repair *r, bool only_directories, int64_t should,
+                        size_t offset)
 {
     const struct meta_key key = meta_key_point(META_ATTR, r->finding->id);
     struct meta_value before;
     int rc = txn_get(t, &key, &before);
     if (rc == 0)
-        rc = count_names(t, r->finding->id, r->finding->should);
+        rc = count_names(t, r->finding->id, only_directories, should);
     if (rc == 0)
         txn_expect_equal(t, &key, ATTR_CTIME, meta_field(&before, ATTR_CTIME));
-    return rc == 0 ? add_to(t, &key, ATTR_ENTRIES, r->finding) : rc;
+    return rc == 0 ? add_to(t, &key, offset, r->finding) : rc;
+}
+
+static int repair_entries(struct txn *t, struct repair *r)
+{
+    return repair_names(t, r, false, r->finding->should, ATTR_ENTRIES);
+}
+
+static int repair_links(struct txn *t, struct repair *r)
+{
+    return repair_names(t, r, true, r->finding->should - 2, ATTR_NLINK);
 }
 
 static int repair_parent(struct txn *t, struct repair *r)
@@ -99,6 +112,33 @@ static int repair_use(struct txn *t, struct repair *r)
     if (rc == 0)
         txn_add(t, &key, bytes ? USE_BYTES_LEFT : USE_INODES_LEFT, f->is - f->should);
     return rc;
+}
+
+/* Limit and use of the same moment say how much is left. */
+static int repair_use_left(struct txn *t, struct repair *r)
+{
+    const bool bytes = r->finding->kind == CHECK_USE_BYTES_LEFT;
+    const size_t used = bytes ? USE_BYTES : USE_INODES;
+    const size_t left = bytes ? USE_BYTES_LEFT : USE_INODES_LEFT;
+    struct volume_format limits;
+    struct error err = ERROR_INIT;
+    struct meta_item items[] = {
+        {.ask = META_GET, .key = counters_use_key()},
+        {.ask = META_GET, .key = meta_key_point(META_FORMAT, 0)},
+    };
+    const struct meta_value *use = &items[0].value;
+    int rc = txn_read(t, items, 2);
+    if (rc != 0)
+        return rc;
+    if (format_parse(&items[1].value, &limits, &err) != 0)
+        return txn_engine_error("format", &err);
+    const int64_t should =
+        counters_left(bytes ? limits.max_bytes : limits.max_inodes, meta_field(use, used));
+    txn_expect(t, &items[1].key, &items[1].value);
+    txn_expect_equal(t, &items[0].key, used, meta_field(use, used));
+    txn_expect_equal(t, &items[0].key, left, meta_field(use, left));
+    txn_set_number(t, &items[0].key, left, should);
+    return 0;
 }
 
 static int repair_quota(struct txn *t, struct repair *r)
@@ -181,6 +221,8 @@ static int repair_dangling(struct txn *t, struct repair *r)
     txn_expect(t, &inode, &items[1].value);
     txn_delete(t, &entry);
     txn_add(t, &parent, ATTR_ENTRIES, -1);
+    if (S_ISDIR(entry_type(&items[0].value)))
+        txn_add(t, &parent, ATTR_NLINK, -1);
     return 0;
 }
 
@@ -207,7 +249,9 @@ static int repair_orphan(struct txn *t, struct repair *r)
     txn_expect_at_least(t, &parent, ATTR_NLINK, 1);
     txn_put(t, &entry, bytes, sizeof bytes);
     txn_add(t, &parent, ATTR_ENTRIES, 1);
-    if (!S_ISDIR(a.mode))
+    if (S_ISDIR(a.mode))
+        txn_add(t, &parent, ATTR_NLINK, 1);
+    else
         txn_set_number(t, &inode, ATTR_NLINK, 1);
     txn_set_number(t, &inode, ATTR_PARENT, (int64_t)r->directory);
     return 0;
@@ -245,6 +289,21 @@ static int repair_shared(struct txn *t, struct repair *r)
         txn_expect(t, &key, &value);
     meta_field_put(bytes, 0, f->should);
     txn_put(t, &key, bytes, sizeof bytes);
+    return 0;
+}
+
+/* gc finds the blocks then. */
+static int repair_unnamed(struct txn *t, struct repair *r)
+{
+    const struct meta_key key = meta_key_point(META_SHARED, r->finding->id);
+    struct meta_value value;
+    int rc = txn_get(t, &key, &value);
+    if (rc != 0)
+        return rc;
+    if (!value.found || meta_field(&value, 0) != r->finding->is)
+        return -ESTALE;
+    txn_expect_equal(t, &key, 0, r->finding->is);
+    txn_delete(t, &key);
     return 0;
 }
 
