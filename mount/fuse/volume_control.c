@@ -73,7 +73,6 @@ static int clone_tree(struct request *r, void *data)
     int rc = tickets_know(r->tickets, &c->directory, clock_boot_ms()) ? 0 : -ESTALE;
     if (rc == 0)
         rc = volfs_sync(r->volfs);
-    rc = rc == -EDQUOT ? 0 : rc; /* a quota of others; the programs that wrote are told */
     if (rc == 0)
         rc = volume_clone(r->volume, r->node, directory, c->name, &r->caller, &tally);
     c->error = -rc;

@@ -29,28 +29,29 @@ struct volfs_file {
 
 /* ---- open and close ---- */
 
-/* EDQUOT once for what a quota has refused since: the caller holds the pending's lock. */
+/* EDQUOT or ENOSPC once for what was refused since: the caller holds the pending's lock. */
 static int tell_refusals(struct volfs_file *f)
 {
     const bool told = f->refusals == f->pending->refusals;
     f->refusals = f->told_writes = f->pending->refusals;
-    return told ? 0 : -EDQUOT;
+    return told ? 0 : -f->pending->refused;
 }
 
 static int tell_write_refusals(struct volfs_file *f)
 {
     const bool told = f->told_writes == f->pending->refusals;
     f->told_writes = f->pending->refusals;
-    return told ? 0 : -EDQUOT;
+    return told ? 0 : -f->pending->refused;
 }
 
-static int commit(struct volfs_file *f)
+/* Errors but refusals.  *refused: one that no flush of the handle has told. */
+static int commit(struct volfs_file *f, int *refused)
 {
     pthread_mutex_lock(&f->pending->lock);
     int rc = pending_commit(&f->v->pendings, f->pending);
-    const int refused = tell_refusals(f);
+    *refused = tell_refusals(f);
     pthread_mutex_unlock(&f->pending->lock);
-    return rc != 0 ? rc : refused;
+    return rc == PENDING_REFUSED ? 0 : rc;
 }
 
 int volfs_settle(struct volfs_file *f)
@@ -58,7 +59,7 @@ int volfs_settle(struct volfs_file *f)
     pthread_mutex_lock(&f->pending->lock);
     int rc = pending_commit(&f->v->pendings, f->pending);
     pthread_mutex_unlock(&f->pending->lock);
-    return rc == -EDQUOT ? 0 : rc;
+    return rc == PENDING_REFUSED ? 0 : rc;
 }
 
 static void file_close(struct handle *h)
@@ -66,8 +67,10 @@ static void file_close(struct handle *h)
     struct volfs_file *f = (struct volfs_file *)h;
     struct volfs *v = f->v;
     uint64_t ino = f->pending->ino;
-    if (commit(f) == -EDQUOT) /* of all else pending_give() logs what is lost */
-        log_error("written bytes are lost: a quota has refused them", lu64("inode", ino));
+    int refused;
+    commit(f, &refused); /* of its errors pending_give() logs what is lost */
+    if (refused != 0)
+        log_error("written bytes are lost: a quota or the volume is full", lu64("inode", ino));
     pending_give(&v->pendings, f->pending);
     if (!f->is_dead)
         volume_closefile(v->volume, ino);
@@ -180,7 +183,9 @@ void volfs_closefile(struct volfs_file *f)
 
 int volfs_flush(struct volfs_file *f)
 {
-    return commit(f);
+    int refused;
+    int rc = commit(f, &refused);
+    return rc != 0 ? rc : refused;
 }
 
 int volfs_warm(struct volfs_file *f, struct volfs_warm *w)
@@ -205,8 +210,8 @@ static void note_stamp(struct volfs_file *f)
  * is another one. */
 static int note_written(struct volfs_file *f, int rc)
 {
-    if (rc == -EDQUOT) /* the write tells it */
-        tell_write_refusals(f);
+    if (rc == PENDING_REFUSED) /* the write tells it */
+        rc = tell_write_refusals(f);
     if (f->pending->end == 0) {
         pending_unmark(&f->v->pendings, f->pending);
         return rc;
@@ -300,7 +305,7 @@ int volfs_allocate(struct volfs_file *f, unsigned mode, int64_t at, uint64_t len
 {
     pthread_mutex_lock(&f->pending->lock);
     int rc = pending_commit(&f->v->pendings, f->pending);
-    rc = rc == -EDQUOT ? 0 : rc;
+    rc = rc == PENDING_REFUSED ? 0 : rc;
     if (rc == 0)
         rc = volume_allocate(f->v->volume, f->pending->ino, mode, at, length);
     pthread_mutex_unlock(&f->pending->lock);

@@ -161,12 +161,41 @@ static int send_piece(struct pendings *all, struct pending_piece *one)
     return 0;
 }
 
+/* The volume's limit has no room for it.  An engine whose disk is full gives the same error. */
+static bool exceeds_limit(struct pendings *all, const struct pending *p)
+{
+    struct volume_use use;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < p->count; i++)
+        bytes += p->pieces[i]->at.size;
+    return volume_use(all->volume, &use) == 0 && use.bytes_left < bytes;
+}
+
+static void drop_all(struct pendings *all, struct pending *p)
+{
+    drop_pieces(all, p);
+    p->end = 0;
+    pending_unmark(all, p);
+}
+
+/* There is no open piece. */
+static int refuse(struct pendings *all, struct pending *p, int error)
+{
+    drop_all(all, p);
+    p->refusals++;
+    p->refused = error;
+    p->full = error == ENOSPC;
+    return PENDING_REFUSED;
+}
+
 /* All pieces are stored, or the first error. */
 static int store_pieces(struct pendings *all, struct pending *p)
 {
     int result = 0;
     if (p->size > 0)
         close_piece(p);
+    if (p->full && exceeds_limit(all, p))
+        return refuse(all, p, ENOSPC);
     for (size_t i = 0; i < p->count && result == 0; i++) {
         if (!p->pieces[i]->sent)
             result = send_piece(all, p->pieces[i]);
@@ -186,7 +215,10 @@ static int send_open(struct pendings *all, struct pending *p)
 {
     if (p->size == 0)
         return 0;
-    int rc = send_piece(all, close_piece(p));
+    struct pending_piece *one = close_piece(p);
+    if (p->full && exceeds_limit(all, p))
+        return refuse(all, p, ENOSPC);
+    int rc = send_piece(all, one);
     bool failed = rc != 0 || atomic_load(&all->bytes) > all->limit_bytes;
     for (size_t i = 0; i < p->count && !failed; i++)
         failed = !p->pieces[i]->sent || uploads_has_failed(all->uploads, &p->pieces[i]->upload);
@@ -204,13 +236,12 @@ int pending_commit(struct pendings *all, struct pending *p)
     const unsigned flags =
         (p->append ? VOLUME_APPEND : 0u) | (p->drops_setid ? VOLUME_DROP_SETID : 0u);
     rc = volume_write(all->volume, p->ino, pieces, p->count, flags, NULL);
-    if (rc == 0 || rc == -ENOENT || rc == -EDQUOT) {
-        drop_pieces(all, p);
-        p->end = 0;
-        pending_unmark(all, p);
-        p->drops_setid = rc == -EDQUOT && p->drops_setid;
+    if (rc == -EDQUOT || (rc == -ENOSPC && exceeds_limit(all, p)))
+        return refuse(all, p, -rc);
+    if (rc == 0 || rc == -ENOENT) {
+        drop_all(all, p);
+        p->drops_setid = p->full = false;
     }
-    p->refusals += rc == -EDQUOT;
     return rc;
 }
 
@@ -332,12 +363,13 @@ int pendings_commit(struct pendings *all, uint64_t before_ms)
             continue;
         pthread_mutex_lock(&p->lock);
         int rc = p->end > 0 && p->changed_ms <= before_ms ? pending_commit(all, p) : 0;
+        const int refused = p->refused;
         pthread_mutex_unlock(&p->lock);
         pending_give(all, p);
         if (rc != 0)
             log_warn("written bytes could not be stored", lu64("inode", inodes[i]),
-                     li64("error", -rc));
-        if (rc != 0 && result == 0)
+                     li64("error", rc == PENDING_REFUSED ? refused : -rc));
+        if (rc < 0 && result == 0)
             result = rc;
     }
     return result;

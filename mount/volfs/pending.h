@@ -6,8 +6,9 @@
  * Closed pieces are stored side by side.  One that cannot be stored stays in memory, and the next
  * write or commit tries it again.
  *
- * What a quota refuses does not stay, or nobody could read the file or shorten it: all that is
- * pending is dropped, and each handle is told once by a flush (file.c).  gc deletes the blocks. */
+ * What a quota or the volume's limit refuses does not stay, or nobody could read the file or
+ * shorten it: all that is pending is dropped, and each handle is told once by a flush (file.c).  gc
+ * deletes the blocks.  If the disk of the store or of the engine is full, the bytes stay. */
 #pragma once
 
 #include <pthread.h>
@@ -41,7 +42,9 @@ struct pending {
     uint64_t mark;       /* of the ledger, with the stamp */
     int64_t written_ns;  /* the same, by the volume's clock */
     bool drops_setid;    /* the file's set-id bits end with the commit */
-    uint64_t refusals;   /* commits that a quota has refused */
+    uint64_t refusals;   /* commits that a quota or the volume's limit has refused */
+    int refused;         /* by the last of them: EDQUOT of a quota, ENOSPC of the limit */
+    bool full;           /* the limit was the last word: it is asked before the store */
 };
 
 /* What the inodes of one mount share. */
@@ -65,7 +68,10 @@ void pendings_done(struct pendings *all); /* none has a use */
 struct pending *pending_take(struct pendings *all, uint64_t ino, bool make);
 void pending_give(struct pendings *all, struct pending *p); /* NULL is fine */
 
-/* The lock is held by the caller.  0 or -errno. */
+/* Of a write, append or commit: a quota or the volume's limit has refused all that was pending, and
+ * nothing is pending now.  EDQUOT and ENOSPC are of the store or the engine, and the bytes stay. */
+enum { PENDING_REFUSED = 1 };
+/* The lock is held by the caller.  0, -errno or PENDING_REFUSED. */
 int pending_write(struct pendings *all, struct pending *p, int64_t at, const void *from,
                   size_t size);
 /* Behind what the file has then, and behind what is pending.  Other clients that append meanwhile
@@ -73,7 +79,7 @@ int pending_write(struct pendings *all, struct pending *p, int64_t at, const voi
 int pending_append(struct pendings *all, struct pending *p, const void *from, size_t size);
 /* The attribute as it will be with what is pending: length, times and set-id bits. */
 void pending_show(const struct pending *p, struct attr *a);
-/* EDQUOT: a quota has refused all that was pending, and nothing is pending now. */
+/* Also PENDING_REFUSED. */
 int pending_commit(struct pendings *all, struct pending *p);
 
 /* A process that takes over will know that bytes of the inode were not
@@ -85,5 +91,6 @@ void pending_unmark(struct pendings *all, struct pending *p);
 /* Slices below are committed, or never will be. */
 uint64_t pendings_settled(struct pendings *all);
 
-/* Commits what was left alone since `before_ms`.  The first error; each is logged. */
+/* Commits what was left alone since `before_ms`.  The first error; each is logged.  A refusal is
+ * none: the handles tell it. */
 int pendings_commit(struct pendings *all, uint64_t before_ms);

@@ -165,7 +165,7 @@ int volfs_setattr(struct volfs *v, uint64_t ino, const struct volume_set *set, s
     if (p != NULL) {
         pthread_mutex_lock(&p->lock);
         rc = pending_commit(&v->pendings, p);
-        rc = rc == -EDQUOT ? 0 : rc; /* the handles are told */
+        rc = rc == PENDING_REFUSED ? 0 : rc; /* the handles are told */
     }
     if (rc == 0)
         rc = volume_setattr(v->volume, ino, set, &a);

@@ -43,7 +43,8 @@ int volfs_open(const struct volfs_options *options, struct volume *volume,
 /* No call may be running.  Commits and closes what is open. */
 void volfs_close(struct volfs *v);
 struct volume *volfs_volume(struct volfs *v);
-/* What was written through this mount is durable, and seen by all clients. */
+/* What was written through this mount is durable, and seen by all clients; but what a quota or the
+ * volume's limit refuses, which is no error: the next write or flush of each handle tells it. */
 int volfs_sync(struct volfs *v);
 
 /* Inodes of which the process before has lost bytes: the kernel's pages of them
@@ -105,10 +106,10 @@ struct volfs_warm {
     uint64_t had_bytes, has_bytes; /* of the range, filled: before and now */
 };
 int volfs_warm(struct volfs_file *f, struct volfs_warm *w);
-/* What was written through any handle of the inode is durable, and seen by all clients. */
+/* What was written through any handle of the inode is durable, and seen by all clients.  EDQUOT,
+ * ENOSPC, once for each handle: a quota or the volume's limit has refused bytes, which are lost. */
 int volfs_flush(struct volfs_file *f);
-/* The same, but what a quota refuses is no error: the next write or flush of each handle tells
- * it. */
+/* The same, but what is refused is no error: the next write or flush of each handle tells it. */
 int volfs_settle(struct volfs_file *f);
 
 /* fallocate(2), as volume_allocate(); and lseek(2), as volume_seek(). */

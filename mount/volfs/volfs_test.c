@@ -11,228 +11,15 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
-#include "common/condition.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "mount/meta/memory.h"
 #include "mount/volfs/compact.h"
 #include "mount/volfs/restore.h"
+#include "mount/volfs/testing/world.h"
 #include "mount/volfs/volfs_parts.h"
 #include "mount/volume/trees/trees.h"
-
-enum { BLOCK = 256 << 10, UPLOADS = 4, OBJECTS = 4096, PATIENCE_MS = 30000 };
-
-struct object {
-    char *key, *data;
-    size_t size;
-};
-
-struct world {
-    pthread_mutex_t lock;
-    pthread_cond_t news;
-    struct object objects[OBJECTS];
-    unsigned count, puts;
-    unsigned running, most; /* puts at once; each waits until `together` have come */
-    unsigned together;
-    unsigned fail_from, fail_to; /* which puts fail */
-    struct meta *meta;
-    struct volume *volume;
-    struct volfs *v;
-    uint64_t ino;
-    bool cached;
-    unsigned fetched;
-};
-
-static char cache_directory[] = "/tmp/dfc-volfs-test-XXXXXX";
-
-/* ---- the store ---- */
-
-static int put(void *context, const char *key, const void *data, size_t size)
-{
-    struct world *w = context;
-    const struct timespec until = clock_after(PATIENCE_MS);
-    pthread_mutex_lock(&w->lock);
-    unsigned number = w->puts++;
-    w->running++;
-    w->most = w->running > w->most ? w->running : w->most;
-    pthread_cond_broadcast(&w->news);
-    while (w->most < w->together)
-        if (pthread_cond_timedwait(&w->news, &w->lock, &until) != 0)
-            break;
-    w->running--;
-    bool fails = number >= w->fail_from && number < w->fail_to;
-    if (!fails) {
-        struct object *o = &w->objects[w->count++];
-        *o = (struct object){xstrdup(key), xmalloc(size), size};
-        memcpy(o->data, data, size);
-    }
-    pthread_mutex_unlock(&w->lock);
-    return fails ? -EIO : 0;
-}
-
-static int removed(void *context, const char *key)
-{
-    (void)context;
-    (void)key;
-    return 0;
-}
-
-static int fetch(void *context, const struct entity *e, uint64_t offset, uint64_t length,
-                 const struct dfc_sink *sink)
-{
-    struct world *w = context;
-    const char *data = NULL;
-    pthread_mutex_lock(&w->lock);
-    w->fetched++;
-    for (unsigned i = 0; i < w->count; i++) {
-        if (strcmp(w->objects[i].key, e->key) == 0 && offset + length <= w->objects[i].size)
-            data = w->objects[i].data + offset;
-    }
-    pthread_mutex_unlock(&w->lock);
-    if (data == NULL)
-        return -ESTALE;
-    return sink->write(sink->context, data, length) == 0 ? 0 : -errno;
-}
-
-static void fail_puts(struct world *w, unsigned from, unsigned to)
-{
-    pthread_mutex_lock(&w->lock);
-    w->fail_from = from;
-    w->fail_to = to;
-    pthread_mutex_unlock(&w->lock);
-}
-
-/* ---- a file ---- */
-
-static void remove_cache(void)
-{
-    _cleanup_free_ char *command = xprintf("rm -rf %s", cache_directory);
-    assert_int_equal(system(command), 0);
-}
-
-static int setup_with(void **state, bool cached)
-{
-    struct world *w = xcalloc(1, sizeof *w);
-    w->cached = cached;
-    struct volume_format format;
-    struct volume_env env;
-    struct volume_inode made;
-    struct error err = ERROR_INIT;
-    const struct volume_new file = {.mode = S_IFREG | 0644};
-    const struct volfs_options options = {
-        .buffer_bytes = 32 << 20,
-        .readahead_bytes = 8 << 20,
-        .fetchers = 4,
-        .write_bytes = 64 << 20,
-        .uploads = UPLOADS,
-        .flush_ms = 3600000,
-        .clean_ms = 3600000,
-        .ledger = -1,
-        .cache = {.directories = cached ? mkdtemp(cache_directory) : NULL,
-                  .bytes = 1 << 30,
-                  .fill_bytes = 64 << 20,
-                  .idle_ms = 3600000},
-    };
-    const struct volfs_store store = {
-        .reads = {.context = w, .fetch = fetch}, .context = w, .put = put, .remove = removed};
-    log_set_level(LOG_OFF);
-    pthread_mutex_init(&w->lock, NULL);
-    condition_init(&w->news);
-    format_init(&format, "v", "dfc://v");
-    format.block_bytes = BLOCK;
-    format.chunk_bytes = 8 * BLOCK;
-    volume_env_init(&env);
-    if (meta_memory_ops.open("", true, &w->meta, &err) != 0 ||
-        format_write(w->meta, &format, 0, 0, &err) != 0 ||
-        volume_open(w->meta, &env, &w->volume, &err) != 0 ||
-        volfs_open(&options, w->volume, &store, &w->v, &err) != 0)
-        fail_msg("%s", err.message);
-    assert_int_equal(volume_create(w->volume, VOLUME_ROOT, "f", &file, &made), 0);
-    w->ino = made.ino;
-    *state = w;
-    return 0;
-}
-
-static int setup(void **state)
-{
-    return setup_with(state, false);
-}
-
-static int setup_cached(void **state)
-{
-    memcpy(cache_directory + strlen(cache_directory) - 6, "XXXXXX", 6);
-    return setup_with(state, true);
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    volfs_close(w->v);
-    volume_close(w->volume);
-    meta_close(w->meta);
-    if (w->cached)
-        remove_cache();
-    for (unsigned i = 0; i < w->count; i++) {
-        free(w->objects[i].key);
-        free(w->objects[i].data);
-    }
-    pthread_cond_destroy(&w->news);
-    pthread_mutex_destroy(&w->lock);
-    free(w);
-    return 0;
-}
-
-static struct volfs_file *open_file(struct world *w)
-{
-    struct volfs_file *f;
-    assert_int_equal(volfs_openfile(w->v, w->ino, false, &f), 0);
-    return f;
-}
-
-static ssize_t write_at(struct volfs_file *f, int64_t at, const char *data, size_t size)
-{
-    const struct volfs_range r = {.offset = at, .size = size};
-    return volfs_write(f, &r, data);
-}
-
-static ssize_t read_at(struct volfs_file *f, int64_t at, char *to, size_t size)
-{
-    const struct volfs_range r = {.offset = at, .size = size};
-    return volfs_read(f, &r, to);
-}
-
-static char *random_data(size_t size, uint64_t seed)
-{
-    struct rng rng;
-    char *data = xmalloc(size);
-    rng_seed(&rng, seed);
-    for (size_t i = 0; i < size; i++)
-        data[i] = (char)rng_next(&rng);
-    return data;
-}
-
-/* In requests as a kernel's. */
-static void write_all(struct volfs_file *f, const char *data, size_t size)
-{
-    enum { REQUEST = 100000 };
-    for (size_t at = 0; at < size; at += REQUEST) {
-        size_t n = size - at < REQUEST ? size - at : REQUEST;
-        assert_int_equal(write_at(f, (int64_t)at, data + at, n), n);
-    }
-}
-
-static void assert_bytes(struct volfs_file *f, const char *data, size_t size)
-{
-    enum { REQUEST = 130000 };
-    _cleanup_free_ char *got = xmalloc(REQUEST);
-    for (size_t at = 0; at < size; at += REQUEST) {
-        size_t n = size - at < REQUEST ? size - at : REQUEST;
-        assert_int_equal(read_at(f, (int64_t)at, got, REQUEST), n);
-        assert_memory_equal(got, data + at, n);
-    }
-}
 
 /* ---- tests ---- */
 
@@ -290,47 +77,6 @@ static void test_what_fails_is_told_and_stored_later(void **state)
     assert_int_equal(volfs_flush(f), 0);
     assert_bytes(f, data, size);
     volfs_closefile(f);
-}
-
-/* The file is below a directory with a quota. */
-static void test_what_a_quota_refuses_is_dropped(void **state)
-{
-    struct world *w = *state;
-    struct volume_inode d, file;
-    struct volume_quota q;
-    struct volfs_file *f, *other;
-    struct volume_set set = {.fields = VOLUME_SET_LENGTH, .length = 5};
-    struct stat st;
-    _cleanup_free_ char *data = random_data(2 * BLOCK, 7);
-    const struct volume_new directory = {.mode = S_IFDIR | 0755}, what = {.mode = S_IFREG | 0644};
-    const struct volume_quota_limits limits = {.inodes = 9, .bytes = BLOCK};
-    assert_int_equal(volume_create(w->volume, VOLUME_ROOT, "d", &directory, &d), 0);
-    assert_int_equal(volume_quota_set(w->volume, d.ino, &limits, NULL, &q), 0);
-    assert_int_equal(volume_create(w->volume, d.ino, "f", &what, &file), 0);
-    assert_int_equal(volfs_openfile(w->v, file.ino, false, &f), 0);
-    assert_int_equal(volfs_openfile(w->v, file.ino, false, &other), 0);
-    assert_int_equal(write_at(f, 0, data, 10), 10);
-    assert_int_equal(volfs_flush(f), 0);
-    write_all(f, data, 2 * BLOCK);
-    assert_bytes(other, data, 10); /* a read goes on */
-    assert_int_equal(write_at(f, 0, data, 10), -EDQUOT);
-    assert_int_equal(write_at(f, 0, data, 10), 10);
-    assert_int_equal(volfs_flush(other), -EDQUOT);
-    assert_int_equal(volfs_flush(f), -EDQUOT); /* the kernel may have hidden that of the write */
-    assert_int_equal(volfs_flush(f), 0);
-    write_all(f, data, 2 * BLOCK);
-    assert_int_equal(volfs_setattr(w->v, file.ino, &set, &st), 0);
-    assert_int_equal(st.st_size, 5);
-    assert_int_equal(volfs_flush(f), -EDQUOT);
-    assert_int_equal(volfs_flush(f), 0);
-    write_all(f, data, 2 * BLOCK);
-    assert_int_equal(volfs_sync(w->v), -EDQUOT);
-    assert_int_equal(volfs_sync(w->v), 0);
-    assert_int_equal(volfs_flush(f), -EDQUOT);
-    assert_int_equal(volfs_flush(other), -EDQUOT);
-    assert_bytes(other, data, 5);
-    volfs_closefile(f);
-    volfs_closefile(other);
 }
 
 static void test_a_damaged_block_is_an_error(void **state)
@@ -581,20 +327,27 @@ static void test_an_fsync_ends_a_loss(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_pieces_are_stored_side_by_side, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_later_pieces_cover_earlier_ones, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_fails_is_told_and_stored_later, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_a_quota_refuses_is_dropped, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_an_fsync_ends_a_loss, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_an_append_is_at_the_end_of_its_commit, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_a_time_is_that_of_the_write, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_an_append_drops_setid, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_zeros_cover_what_was_written_before, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_messy_chunks_are_stored_anew, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_damaged_block_is_an_error, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_range_is_warmed, setup_cached, teardown),
-        cmocka_unit_test_setup_teardown(test_a_lying_cache_is_found_out, setup_cached, teardown),
+        cmocka_unit_test_setup_teardown(test_pieces_are_stored_side_by_side, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_later_pieces_cover_earlier_ones, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_what_fails_is_told_and_stored_later, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_an_fsync_ends_a_loss, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(test_an_append_is_at_the_end_of_its_commit, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_a_time_is_that_of_the_write, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_an_append_drops_setid, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(test_zeros_cover_what_was_written_before, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_messy_chunks_are_stored_anew, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_a_damaged_block_is_an_error, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_a_range_is_warmed, world_setup_cached, world_teardown),
+        cmocka_unit_test_setup_teardown(test_a_lying_cache_is_found_out, world_setup_cached,
+                                        world_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -509,6 +509,12 @@ def test_limits(c):
         fails(errno.ENOSPC, write, path + "/g", bytes(4 * MIB))
         write(path + "/h", b"1")
         fails(errno.ENOSPC, os.mkdir, path + "/d")
+        fd = os.open(path + "/f", os.O_RDWR)
+        os.pwrite(fd, b"m" * 3 * MIB, 8 * MIB)
+        os.ftruncate(fd, 7 * MIB)  # makes room, also where written bytes have none
+        fails(errno.ENOSPC, os.fsync, fd)
+        os.close(fd)
+        equal(read(path + "/f"), bytes(7 * MIB), "a file that has grown by too much")
         check("capacity    20971520\ninodes      no limit" in config("--capacity=20MiB", "--inodes=0"), "config")
         write(path + "/g", bytes(4 * MIB))
         os.mkdir(path + "/d")
