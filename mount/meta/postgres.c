@@ -107,7 +107,6 @@ static void to_next(uint8_t *bytes, size_t *size)
 static void bound(struct question *q, size_t low, size_t high, const struct meta_item *item,
                   struct postgres_ask *ask)
 {
-    q->rows = item->limit < META_POSTGRES_PAGE ? item->limit : META_POSTGRES_PAGE;
     q->limit = htobe64(q->rows + 1);
     *ask = (struct postgres_ask){
         .statement = item->key.kind == META_ENTRY ? POSTGRES_LIST : POSTGRES_PAGE,
@@ -125,15 +124,18 @@ static void ask_page(struct question *q, const struct meta_item *item, struct po
     memcpy(q->low, q->high, high);
     if (item->after)
         low = meta_key_encode(&item->key, q->low);
+    q->rows = item->limit < META_POSTGRES_PAGE ? item->limit : META_POSTGRES_PAGE;
     to_next(q->high, &high);
     bound(q, low, high, item, ask);
 }
 
+/* There is no page behind it, so its limit is the caller's alone. */
 static void ask_queue(struct question *q, const struct meta_item *item, uint64_t until,
                       struct postgres_ask *ask)
 {
     size_t low = meta_key_kind(item->key.kind, q->low);
     size_t high = meta_key_children(item->key.kind, until, q->high);
+    q->rows = item->limit;
     to_next(q->high, &high);
     bound(q, low, high, item, ask);
 }

@@ -168,6 +168,23 @@ static void a_large_page_comes_in_parts(void **state)
     assert_int_equal(item.rows[699].key.sub, ROWS - 1);
 }
 
+static void a_large_queue_comes_whole(void **state)
+{
+    enum { ROWS = META_POSTGRES_PAGE + 700 };
+    struct meta *m = *state;
+    _cleanup_arena_ struct arena *arena = arena_new(4096);
+    struct meta_step *steps = arena_alloc(arena, ROWS * sizeof *steps);
+    struct meta_commit c = {.steps = steps, .count = ROWS};
+    struct meta_item item = {.key.kind = META_GARBAGE, .limit = ROWS};
+    for (uint64_t i = 0; i < ROWS; i++)
+        steps[i] =
+            (struct meta_step){.kind = META_PUT, .key = meta_key_number(META_GARBAGE, 7, 1 + i)};
+    assert_int_equal(m->ops->commit(m, &c, NULL), 0);
+    assert_int_equal(m->ops->queue(m, arena, &item, 7, NULL), 0);
+    assert_int_equal(item.count, ROWS);
+    assert_false(item.more);
+}
+
 static void numbers_wrap_around(void **state)
 {
     struct meta *m = *state;
@@ -190,6 +207,7 @@ int main(void)
         ON_SERVER(what_cannot_be_written_changes_nothing),
         ON_SERVER(a_new_format_and_an_emptied_database_are_refused),
         ON_SERVER(a_large_page_comes_in_parts),
+        ON_SERVER(a_large_queue_comes_whole),
         ON_SERVER(numbers_wrap_around),
     };
     if (!server_is_installed(&postgres_server)) {
