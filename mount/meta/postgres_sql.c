@@ -36,13 +36,15 @@ const char *const postgres_schema[] = {
     "THEN s - 18446744073709551616 WHEN s < -9223372036854775808 "
     "THEN s + 18446744073709551616 ELSE s END::bigint "
     "FROM (SELECT a::numeric + b::numeric AS s) AS x$$",
-    /* kinds has a letter a step; those of redis.c.  The first loop changes nothing. */
+    /* kinds has a letter a step; those of redis.c.  In a text a place is counted from the begin, in
+     * bytes it is not.  The first loop changes nothing. */
     "CREATE OR REPLACE FUNCTION dfc_commit(stamp bytea, kinds text, keys bytea[], "
     "data bytea[], offsets integer[], numbers bigint[]) RETURNS integer "
     "LANGUAGE plpgsql AS $$ "
-    "DECLARE kind text; old bytea; place integer; BEGIN "
-    "FOR i IN 1 .. length(kinds) LOOP "
-    "  kind := substr(kinds, i, 1); CONTINUE WHEN kind IN ('P', 'D'); "
+    "DECLARE letters bytea := convert_to(kinds, 'UTF8'); kind text; old bytea; place integer; "
+    "BEGIN "
+    "FOR i IN 1 .. length(letters) LOOP "
+    "  kind := chr(get_byte(letters, i - 1)); CONTINUE WHEN kind IN ('P', 'D'); "
     "  SELECT v INTO old FROM dfc_kv WHERE k = keys[i]; "
     "  place := offsets[i] + 8; "
     "  IF (CASE kind "
@@ -56,9 +58,9 @@ const char *const postgres_schema[] = {
     "                    THEN dfc_field(old, place) >= numbers[i] END "
     "      ELSE place + 8 <= length(old) END) IS NOT TRUE THEN RETURN i - 1; END IF; "
     "END LOOP; "
-    "FOR i IN 1 .. length(kinds) LOOP "
+    "FOR i IN 1 .. length(letters) LOOP "
     "  place := offsets[i] + 8; "
-    "  CASE substr(kinds, i, 1) "
+    "  CASE chr(get_byte(letters, i - 1)) "
     "  WHEN 'P' THEN INSERT INTO dfc_kv(k, v) VALUES (keys[i], stamp || data[i]) "
     "    ON CONFLICT (k) DO UPDATE SET v = excluded.v; "
     "  WHEN 'D' THEN DELETE FROM dfc_kv WHERE k = keys[i]; "

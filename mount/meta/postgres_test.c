@@ -185,6 +185,28 @@ static void a_large_queue_comes_whole(void **state)
     assert_false(item.more);
 }
 
+/* Before the engine gives up waiting for the server. */
+static void a_large_commit_is_made(void **state)
+{
+    enum { STEPS = 60000 };
+    struct meta *m = *state;
+    _cleanup_arena_ struct arena *arena = arena_new(4096);
+    struct meta_step *steps = arena_alloc(arena, STEPS * sizeof *steps);
+    struct meta_commit c = {.steps = steps, .count = STEPS};
+    struct error err = ERROR_INIT;
+    for (uint64_t i = 0; i < STEPS; i++)
+        steps[i] = (struct meta_step){.kind = i % 2 == 0 ? META_EXPECT_ABSENT : META_PUT,
+                                      .key = meta_key_number(META_GARBAGE, 7, 1 + i),
+                                      .data = "12345678",
+                                      .size = 8};
+    if (m->ops->commit(m, &c, &err) != 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(put_field(m, one, 1), 0);
+    steps[STEPS - 2].key = one;
+    assert_int_equal(m->ops->commit(m, &c, NULL), E_PRECONDITION);
+    assert_int_equal(c.conflict, STEPS - 2);
+}
+
 static void numbers_wrap_around(void **state)
 {
     struct meta *m = *state;
@@ -208,6 +230,7 @@ int main(void)
         ON_SERVER(a_new_format_and_an_emptied_database_are_refused),
         ON_SERVER(a_large_page_comes_in_parts),
         ON_SERVER(a_large_queue_comes_whole),
+        ON_SERVER(a_large_commit_is_made),
         ON_SERVER(numbers_wrap_around),
     };
     if (!server_is_installed(&postgres_server)) {

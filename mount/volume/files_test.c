@@ -380,6 +380,57 @@ static void holes_and_data_are_found(void **state)
     assert_int_equal(seek(ino, 602 * CHUNK, true), 602 * CHUNK);
 }
 
+/* An engine that counts the reads of the client over it. */
+struct counting {
+    struct meta meta; /* first */
+    struct meta *below;
+    unsigned reads;
+};
+
+static int counting_read(struct meta *m, struct meta_read *r, struct error *err)
+{
+    struct counting *c = (struct counting *)m;
+    c->reads++;
+    return c->below->ops->read(c->below, r, err);
+}
+
+static int counting_commit(struct meta *m, struct meta_commit *commit, struct error *err)
+{
+    struct counting *c = (struct counting *)m;
+    return c->below->ops->commit(c->below, commit, err);
+}
+
+static int counting_now(struct meta *m, int64_t *unix_ms, struct error *err)
+{
+    struct counting *c = (struct counting *)m;
+    return c->below->ops->now(c->below, unix_ms, err);
+}
+
+static void counts_of_slices_are_read_in_pages(void **state)
+{
+    enum { SLICES = 1000 };
+    static const struct meta_ops ops = {
+        .read = counting_read, .commit = counting_commit, .now = counting_now};
+    struct counting counting = {.meta.ops = &ops, .below = f.m};
+    const struct volume_set cut = {.fields = VOLUME_SET_LENGTH};
+    struct volume_garbage *gone;
+    size_t count;
+    (void)state;
+    uint64_t ino = make(VOLUME_ROOT, "x", S_IFREG | 0644);
+    for (unsigned i = 0; i < SLICES; i++)
+        write_at(f.a, ino, i * CHUNK / 4, CHUNK / 4);
+    f.m = &counting.meta;
+    struct volume *v = clients_open(NULL);
+    f.m = counting.below;
+    counting.reads = 0;
+    assert_int_equal(volume_setattr(v, ino, &cut, NULL), 0);
+    assert_in_range(counting.reads, 1, 20);
+    volume_close(v);
+    advance(GRACE_MS + 1);
+    assert_int_equal(volume_garbage(f.b, f.arena, 2 * SLICES, &gone, &count), 0);
+    assert_int_equal(count, SLICES);
+}
+
 /* The commit may be much later. */
 static void a_file_has_the_time_of_its_last_write(void **state)
 {
@@ -414,6 +465,7 @@ int main(void)
         CASE(an_allocation_reserves_nothing),
         CASE(holes_and_data_are_found),
         CASE(a_file_has_the_time_of_its_last_write),
+        CASE(counts_of_slices_are_read_in_pages),
         CASE(garbage_waits_for_the_grace),
         CASE(an_unlinked_file_is_freed_after_the_grace),
         CASE(an_open_file_outlives_its_name),

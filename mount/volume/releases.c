@@ -5,18 +5,16 @@
 #include "common/mem.h"
 #include "mount/volume/steps.h"
 
+enum { PAGE = 256 }; /* slices whose counts are read at once */
+
 void releases_done(struct releases *r)
 {
     free(r->items);
     *r = (struct releases){0};
 }
 
-static struct release *release_of(struct releases *r, uint64_t slice, uint32_t size)
+static struct release *add(struct releases *r, uint64_t slice, uint32_t size)
 {
-    for (size_t i = r->count; i-- > 0;) {
-        if (r->items[i].slice == slice)
-            return &r->items[i];
-    }
     if (r->count == r->room) {
         r->room = r->room > 0 ? 2 * r->room : 16;
         r->items = xrealloc(r->items, r->room * sizeof *r->items);
@@ -25,10 +23,35 @@ static struct release *release_of(struct releases *r, uint64_t slice, uint32_t s
     return &r->items[r->count++];
 }
 
+static int by_slice(const void *a, const void *b)
+{
+    const struct release *one = a, *two = b;
+    return one->slice < two->slice ? -1 : one->slice > two->slice;
+}
+
+/* Each slice once. */
+static void merge(struct releases *r)
+{
+    size_t kept = 0;
+    if (r->count > 0)
+        qsort(r->items, r->count, sizeof *r->items, by_slice);
+    for (size_t i = 0; i < r->count; i++) {
+        const struct release one = r->items[i];
+        if (kept == 0 || r->items[kept - 1].slice != one.slice) {
+            r->items[kept++] = one;
+            continue;
+        }
+        r->items[kept - 1].made += one.made;
+        r->items[kept - 1].dropped += one.dropped;
+        r->items[kept - 1].shared += one.shared;
+    }
+    r->count = kept;
+}
+
 void releases_make(struct releases *r, uint64_t slice, uint32_t size)
 {
     if (slice != 0)
-        release_of(r, slice, size)->made++;
+        add(r, slice, size)->made = 1;
 }
 
 void releases_drop(struct releases *r, const struct slice_list *entries)
@@ -36,7 +59,7 @@ void releases_drop(struct releases *r, const struct slice_list *entries)
     for (size_t i = 0; i < entries->count; i++) {
         const struct slice_entry *e = &entries->entries[i];
         if (e->slice != 0)
-            release_of(r, e->slice, e->size)->dropped++;
+            add(r, e->slice, e->size)->dropped = 1;
     }
 }
 
@@ -45,13 +68,14 @@ void releases_share(struct releases *r, const struct slice_list *entries)
     for (size_t i = 0; i < entries->count; i++) {
         const struct slice_entry *e = &entries->entries[i];
         if (e->slice != 0)
-            release_of(r, e->slice, e->size)->shared++;
+            add(r, e->slice, e->size)->shared = 1;
     }
 }
 
-int64_t releases_new_bytes(const struct releases *r)
+int64_t releases_new_bytes(struct releases *r)
 {
     int64_t bytes = 0;
+    merge(r);
     for (size_t i = 0; i < r->count; i++)
         bytes += r->items[i].made > 0 ? r->items[i].size : 0;
     return bytes;
@@ -101,54 +125,52 @@ static int64_t apply_new(struct txn *t, const struct release *one, const struct 
     return 0;
 }
 
-/* Counts of slices that get more entries; read at once, as a clone has many. */
-static int apply_shared(struct releases *r, struct txn *t)
+static void apply_shared(struct txn *t, const struct release *one, const struct meta_key *key,
+                         const struct meta_value *shared)
 {
-    struct meta_item *items = arena_alloc(t->arena, (r->count + 1) * sizeof *items);
-    size_t count = 0;
-    for (size_t i = 0; i < r->count; i++) {
-        if (r->items[i].shared > 0)
-            items[count++] =
-                (struct meta_item){.key = meta_key_point(META_SHARED, r->items[i].slice)};
+    if (shared->found) {
+        txn_expect_at_least(t, key, 0, 1);
+        txn_add(t, key, 0, one->shared);
+    } else {
+        txn_expect(t, key, shared);
+        put_number(t, key, 1 + one->shared);
     }
-    int rc = count > 0 ? txn_read(t, items, count) : 0;
-    count = 0;
-    for (size_t i = 0; i < r->count && rc == 0; i++) {
-        if (r->items[i].shared == 0)
-            continue;
-        const struct meta_item *item = &items[count++];
-        if (item->value.found) {
-            txn_expect_at_least(t, &item->key, 0, 1);
-            txn_add(t, &item->key, 0, r->items[i].shared);
-        } else {
-            txn_expect(t, &item->key, &item->value);
-            put_number(t, &item->key, 1 + r->items[i].shared);
-        }
+}
+
+/* At most PAGE slices.  The counts of those that are not new are read at once. */
+static int apply_page(struct txn *t, const struct release *page, size_t count, int64_t *bytes)
+{
+    struct meta_item *items = arena_alloc(t->arena, (count + 1) * sizeof *items);
+    size_t asked = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (page[i].made == 0)
+            items[asked++] = (struct meta_item){.key = meta_key_point(META_SHARED, page[i].slice)};
+    }
+    int rc = asked > 0 ? txn_read(t, items, asked) : 0;
+    asked = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        const struct release *one = &page[i];
+        const struct meta_key key = meta_key_point(META_SHARED, one->slice);
+        if (one->made > 0)
+            *bytes += apply_new(t, one, &key);
+        else if (one->shared > 0)
+            apply_shared(t, one, &key, &items[asked++].value);
+        else
+            *bytes += apply_old(t, one, &key, &items[asked++].value);
     }
     return rc;
 }
 
 int releases_apply(struct releases *r, struct txn *t)
 {
-    int rc = apply_shared(r, t);
-    if (rc != 0)
-        return rc;
     int64_t bytes = 0;
-    for (size_t i = 0; i < r->count; i++) {
-        const struct release *one = &r->items[i];
-        struct meta_key key = meta_key_point(META_SHARED, one->slice);
-        struct meta_value shared;
-        if (one->shared > 0)
-            continue;
-        if (one->made > 0) {
-            bytes += apply_new(t, one, &key);
-            continue;
-        }
-        rc = txn_get(t, &key, &shared);
-        if (rc != 0)
-            return rc;
-        bytes += apply_old(t, one, &key, &shared);
+    int rc = 0;
+    merge(r);
+    for (size_t done = 0; done < r->count && rc == 0; done += PAGE) {
+        const size_t left = r->count - done;
+        rc = apply_page(t, &r->items[done], left < PAGE ? left : PAGE, &bytes);
     }
-    steps_use(t, 0, bytes);
-    return 0;
+    if (rc == 0)
+        steps_use(t, 0, bytes);
+    return rc;
 }

@@ -14,7 +14,7 @@ struct release {
 };
 
 struct releases {
-    struct release *items;
+    struct release *items; /* a slice may be in several, until they are merged */
     size_t count, room;
 };
 
@@ -25,4 +25,4 @@ void releases_drop(struct releases *r, const struct slice_list *entries);
 /* The steps.  0 or -errno. */
 int releases_apply(struct releases *r, struct txn *t);
 /* Bytes of the slices that are new. */
-int64_t releases_new_bytes(const struct releases *r);
+int64_t releases_new_bytes(struct releases *r);
