@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/fault.h"
 #include "common/mem.h"
 #include "mount/vfs/vfs.h"
 
@@ -228,6 +229,18 @@ static void do_readdirplus(fuse_req_t req, fuse_ino_t node, size_t room, off_t o
 
 /* ---- files ---- */
 
+static int open_file(fuse_req_t req, fuse_ino_t node, struct vfs_file **f)
+{
+    struct vfs *v = operations_vfs(req);
+    *f = link_is_resent() ? vfs_file_again(v, node, link_request()) : NULL;
+    if (*f != NULL)
+        return 0;
+    operations_waits(req);
+    int rc = vfs_openfile(v, node, link_request(), f);
+    interrupts_end();
+    return rc;
+}
+
 static void do_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
     struct vfs_file *f;
@@ -235,9 +248,9 @@ static void do_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
         change_open(req, node, fi);
         return;
     }
-    operations_waits(req);
-    int rc = vfs_openfile(operations_vfs(req), node, &f);
-    interrupts_end();
+    int rc = open_file(req, node, &f);
+    if (rc == 0 && (rc = -fault_errno("mount.opened")) != 0)
+        vfs_closefile(f);
     if (rc != 0) {
         fuse_reply_err(req, -rc);
         return;

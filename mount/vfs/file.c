@@ -57,6 +57,7 @@ static int file_add(struct vfs_file *f)
         .kind = LEDGER_FILE,
         .node = f->of != NULL ? f->of->id : 0,
         .uses = (uint64_t)f->backing,
+        .modified_s = (int64_t)f->request,
         .size = e->size,
         .texts = {e->key, e->etag, e->checksum},
     };
@@ -70,7 +71,7 @@ static void file_refuse(struct vfs_file *f)
     file_close(&f->handle);
 }
 
-int vfs_openfile(struct vfs *v, uint64_t id, struct vfs_file **file)
+int vfs_openfile(struct vfs *v, uint64_t id, uint64_t request, struct vfs_file **file)
 {
     struct dfc_object_info *info;
     struct node *node = nodes_of(&v->nodes, id);
@@ -86,6 +87,7 @@ int vfs_openfile(struct vfs *v, uint64_t id, struct vfs_file **file)
     }
     struct vfs_file *f = file_new(v, tree_entity(node->key, info));
     dfc_object_info_free(info);
+    f->request = request;
     if (!node->is_draft)
         take_node(f, node);
     rc = file_add(f);
@@ -103,9 +105,22 @@ void vfs_restore_file(struct vfs *v, uint64_t number, const struct ledger_record
     if (r->node != 0) {
         f->of = nodes_of(&v->nodes, r->node);
         f->backing = (int)r->uses;
+        f->request = (uint64_t)r->modified_s;
         passing_restore(&v->passing, f->of, f->backing);
     }
     handles_restore(&v->handles, &f->handle, number, r->inode, file_close);
+}
+
+static bool is_of_request(const struct handle *h, const void *wanted)
+{
+    const struct vfs_file *f = (const struct vfs_file *)h, *w = wanted;
+    return h->close == file_close && f->of == w->of && f->request == w->request;
+}
+
+struct vfs_file *vfs_file_again(struct vfs *v, uint64_t node, uint64_t request)
+{
+    const struct vfs_file wanted = {.of = nodes_of(&v->nodes, node), .request = request};
+    return (struct vfs_file *)handles_find(&v->handles, is_of_request, &wanted);
 }
 
 int vfs_file_backing(const struct vfs_file *f)

@@ -68,6 +68,20 @@ struct handle *handles_of(struct handles *h, uint64_t id)
     return one != NULL && one->id == id ? one : NULL;
 }
 
+struct handle *handles_find(struct handles *h,
+                            bool (*is)(const struct handle *one, const void *wanted),
+                            const void *wanted)
+{
+    struct handle *found = NULL;
+    pthread_mutex_lock(&h->lock);
+    for (uint64_t i = 0; i < h->room && found == NULL; i++) {
+        if (h->by_number[i] != NULL && is(h->by_number[i], wanted))
+            found = h->by_number[i];
+    }
+    pthread_mutex_unlock(&h->lock);
+    return found;
+}
+
 void handles_remove(struct handles *h, struct handle *one)
 {
     const uint64_t number = handles_number(one);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "mount/vfs/ledger.h"
@@ -30,4 +31,8 @@ void handles_restore(struct handles *h, struct handle *one, uint64_t number, uin
                      void (*close)(struct handle *h));
 struct handle *handles_of(struct handles *h, uint64_t id); /* NULL: there is none */
 uint64_t handles_number(const struct handle *one);         /* the ledger's */
+/* The first that is so; NULL: none.  It takes time in proportion to what is open. */
+struct handle *handles_find(struct handles *h,
+                            bool (*is)(const struct handle *one, const void *wanted),
+                            const void *wanted);
 void handles_remove(struct handles *h, struct handle *one);

@@ -51,10 +51,33 @@ static void a_release_that_comes_again_finds_nothing(void **state)
     close(fd);
 }
 
+static bool has_id(const struct handle *one, const void *wanted)
+{
+    return one->id == *(const uint64_t *)wanted;
+}
+
+static void a_handle_is_found_by_what_it_is(void **state)
+{
+    (void)state;
+    struct ledger *ledger = ledger_open(-1);
+    struct handles handles;
+    struct handle a, b;
+    handles_init(&handles, ledger);
+    assert_int_equal(handles_add(&handles, &a, &directory, nothing), 0);
+    assert_int_equal(handles_add(&handles, &b, &file, nothing), 0);
+    const uint64_t id = b.id;
+    assert_ptr_equal(handles_find(&handles, has_id, &id), &b);
+    handles_remove(&handles, &b);
+    assert_null(handles_find(&handles, has_id, &id));
+    handles_done(&handles);
+    ledger_close(ledger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_release_that_comes_again_finds_nothing),
+        cmocka_unit_test(a_handle_is_found_by_what_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

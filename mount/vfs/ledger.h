@@ -27,7 +27,8 @@ enum ledger_kind {
     LEDGER_DRAFT,     /* a node that was being written; texts: key */
     LEDGER_DIRECTORY, /* a handle of `node` */
     LEDGER_FILE,      /* a handle that reads `node`; uses: the kernel's number of the file that it
-                         reads itself, or 0; texts: key, entity tag, checksum */
+                         reads itself, or 0; modified_s: that of its request; texts: key, entity
+                         tag, checksum */
     LEDGER_WRITTEN,   /* a handle that writes `node`; uses: 1 while something is not stored */
     LEDGER_PLACE, /* of a volume's directory handle `node`: entry `uses` is behind a name; texts */
     LEDGER_UNSAVED, /* of a volume: bytes of `node` are not stored; uses: their stamp */

@@ -111,8 +111,11 @@ struct vfs_file;
 
 /* ESTALE: the node's version is not the object's any more; look its name up again.  Of a draft the
  * object's present version is read, which is not what the node's attributes say; EBUSY: there is
- * none. */
-int vfs_openfile(struct vfs *v, uint64_t node, struct vfs_file **file);
+ * none.  request: the kernel's number, or 0. */
+int vfs_openfile(struct vfs *v, uint64_t node, uint64_t request, struct vfs_file **file);
+/* What the process before has opened for this request of the kernel, which has not heard of it and
+ * sends the request again.  NULL: nothing. */
+struct vfs_file *vfs_file_again(struct vfs *v, uint64_t node, uint64_t request);
 
 struct vfs_read {
     uint64_t offset;

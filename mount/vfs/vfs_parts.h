@@ -39,6 +39,7 @@ struct vfs_file {
     struct readahead readahead;
     struct node *of; /* a use, of a node that is no draft; or NULL */
     int backing;     /* 0: this process reads */
+    uint64_t request;
     /* If it is written: */
     struct node *node; /* a use */
     struct writer *writer;

@@ -15,8 +15,8 @@ from lib import check, equal, main, skip, wait_for
 from mount_bucket import read
 from mount_cache import await_cached, cache_of, put_all, stats, warmup
 from mount_kill import kill_server
-from mount_lib import (kill_all, mount, mounted, needs_fuse, said_by_sanitizers, to_be_cleaned,
-                       umount)
+from mount_lib import (kill_all, mount, mounted, needs_fuse, said_by_sanitizers, server,
+                       to_be_cleaned, umount)
 from mount_user import place_of_a_user
 from mount_write import write
 
@@ -195,6 +195,19 @@ def test_kills_are_not_seen(c):
         check_file(file, LAST)
         wait_for(lambda: (check_file(file, LAST), passed(path))[1] > 0,
                  "the kernel to read by itself again")
+
+
+def test_an_open_that_comes_again_is_one_open(c):
+    """The process dies when it has opened a file, and the kernel has not heard of it."""
+    cache = cache_of(c, "opened")
+    with mounted(c, "dfc://again", f"--cache-dir={cache}", "--restarts=1000",
+                 env={"DFC_FAULTS": "mount.opened=kill@5"}) as path:
+        first = server(path)
+        for _ in range(7):
+            check(read(f"{path}/{ONE}") == LAST, "other bytes")
+        check(server(path) != first, "nothing was killed")
+        # An open too much would be one that the mount serves, and the kernel would read no other.
+        wait_for(lambda: (read(f"{path}/{ONE}"), passed(path))[1] > 0, "the kernel to read itself")
 
 
 def test_without_any_process_open_files_go_on(c):
