@@ -475,6 +475,8 @@ static struct op_result do_restore(struct model *m, const struct op *op, bool ap
     int rc = check_target(d);
     if (rc != 0 || d->child[op->name] != 0)
         return failed(rc != 0 ? rc : -EEXIST);
+    if (apply && !model_quota_may_return(m, i, d))
+        return failed(-EXDEV);
     if (apply) {
         d->child[op->name] = op->ino;
         i->trashed = false;

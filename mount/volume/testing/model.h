@@ -124,6 +124,9 @@ int model_quota_check(const struct model *m, uint64_t id, int64_t inodes, int64_
 void model_quota_drop(struct model *m, struct model_inode *i);
 int model_quota_check_move(const struct model *m, const struct model_inode *i,
                            const struct model_inode *from, const struct model_inode *to);
+/* It counts for the quota of the directory, and has no name elsewhere. */
+bool model_quota_may_return(const struct model *m, const struct model_inode *i,
+                            const struct model_inode *directory);
 struct op_result model_quota_do(struct model *m, const struct op *op, bool apply, uint64_t made);
 
 /* What a range shows, as a number. */

@@ -55,6 +55,18 @@ int model_quota_check_move(const struct model *m, const struct model_inode *i,
     return here == there && (there == 0 || own == there) ? 0 : -EXDEV;
 }
 
+bool model_quota_may_return(const struct model *m, const struct model_inode *i,
+                            const struct model_inode *directory)
+{
+    const uint64_t quota = model_quota_of(m, i);
+    bool may = quota == model_quota_of(m, directory);
+    for (size_t k = 0; k < m->count && quota != 0; k++) {
+        for (unsigned n = 0; n < MODEL_NAMES; n++)
+            may &= m->inodes[k].child[n] != i->ino || model_quota_of(m, &m->inodes[k]) == quota;
+    }
+    return may;
+}
+
 /* op: the directory; at, value: limits.  made: the quota's number. */
 struct op_result model_quota_do(struct model *m, const struct op *op, bool apply, uint64_t made)
 {

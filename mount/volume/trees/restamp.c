@@ -35,15 +35,25 @@ static bool is_repeated(const struct meta_item *items, size_t i)
     return false;
 }
 
-/* Does an inode with this quota keep it?  EBUSY: so does its tree, which is in the way. */
+/* Not `quota set`: what has come to the trash, or leaves it. */
+static bool is_about_trash(const struct restamp *r)
+{
+    return r->limited || r->quota == 0;
+}
+
+/* Does an inode with this quota keep it?  EBUSY: so does its tree, which is in the way.  EXDEV: so
+ * does a file with another name, which would come to a place with another quota. */
 static int keeps(const struct batch *b, const struct attr *a, uint64_t ino, const struct quota *old,
                  bool *out)
 {
+    const struct restamp *r = b->r;
     const bool own = old->id != 0 && old->directory == ino;
-    const bool others = old->id != 0 && b->r->quota != 0 && !b->r->limited;
-    const bool named_elsewhere = !attr_is_directory(a) && a->nlink > 1 && b->r->quota == 0;
+    const bool others = old->id != 0 && !is_about_trash(r);
+    const bool named_elsewhere = !attr_is_directory(a) && a->nlink > 1 && is_about_trash(r);
     *out = own || others || named_elsewhere;
-    return attr_is_directory(a) && *out && b->r->quota != 0 ? -EBUSY : 0;
+    if (named_elsewhere && r->limited && old->id != r->quota)
+        return -EXDEV;
+    return attr_is_directory(a) && *out && r->quota != 0 ? -EBUSY : 0;
 }
 
 static int change(struct txn *t, struct batch *b, const struct meta_item *item,
@@ -60,7 +70,10 @@ static int change(struct txn *t, struct batch *b, const struct meta_item *item,
         return rc;
     txn_expect(t, &item->key, &item->value);
     quotas_expect(t, &inode, a);
-    txn_expect_at_least(t, &inode, ATTR_NLINK, 1);
+    if (!attr_is_directory(a) && is_about_trash(b->r))
+        txn_expect_equal(t, &inode, ATTR_NLINK, a->nlink); /* still its only name */
+    else
+        txn_expect_at_least(t, &inode, ATTR_NLINK, 1);
     if (S_ISREG(a->mode))
         txn_expect_equal(t, &inode, ATTR_LENGTH, a->length);
     txn_set_number(t, &inode, attr_quota_at(a->mode), (int64_t)b->r->quota);

@@ -23,5 +23,6 @@ struct restamp {
 /* What is below the directory, which has the quota.  EBUSY: a directory has a quota of its own.
  * ENODATA: the quota is gone.  EFBIG: its files are longer in sum than a quota counts. */
 int restamp_tree(struct restamp *r, uint64_t directory);
-/* A name of the trash, and what is below. */
+/* A name of the trash, and what is below.  A file with another name keeps its number.  EXDEV: such
+ * a file would come back, by a limited one, to a place with another quota. */
 int restamp_name(struct restamp *r, uint64_t hour, const char *name);

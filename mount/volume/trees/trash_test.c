@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "mount/volume/check/check.h"
+#include "mount/volume/check/repair.h"
 #include "mount/volume/testing/clients.h"
 #include "mount/volume/trees/trees.h"
 
@@ -447,6 +447,101 @@ static void test_a_full_volume_keeps_nothing(void **state)
     assert_int_equal(check_all(), 1);
 }
 
+/* ---- files with several names, and quotas ---- */
+
+static void set_quota(uint64_t directory)
+{
+    struct volume_quota q;
+    const struct volume_quota_limits limits = {10, 100};
+    assert_int_equal(volume_quota_set(f.a, directory, &limits, NULL, &q), 0);
+}
+
+/* Inodes that count for the quota that the inode is below; -1: there is none. */
+static int64_t counted(uint64_t ino)
+{
+    struct volume_quota q;
+    return volume_quota_of(f.b, ino, &q) == 0 ? q.inodes : -1;
+}
+
+static void test_a_file_with_another_name_stays_out_of_a_quota(void **state)
+{
+    struct volume_inode linked;
+    (void)state;
+    const uint64_t d = make(VOLUME_ROOT, "d", S_IFDIR | 0755);
+    const uint64_t ino = make(d, "f", S_IFREG | 0644);
+    assert_int_equal(volume_unlink(f.a, d, "f"), 0);
+    assert_int_equal(volume_link(f.a, ino, VOLUME_ROOT, "g", &linked), 0);
+    set_quota(d);
+    assert_int_equal(volume_restore(f.b, HOUR, name_of(d, ino, "f"), &root), -EXDEV);
+    assert_int_equal(counted(d), 0);
+    assert_int_equal(counted(ino), -1);
+    assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, "g"), 0);
+    assert_int_equal(volume_restore(f.b, HOUR, name_of(d, ino, "f"), &root), 0);
+    assert_int_equal(counted(ino), 1);
+    check_all();
+}
+
+static void test_so_does_its_tree(void **state)
+{
+    struct volume_inode linked;
+    struct volume_tally tally;
+    (void)state;
+    const uint64_t d = make(VOLUME_ROOT, "d", S_IFDIR | 0755);
+    const uint64_t tree = make(d, "tree", S_IFDIR | 0755);
+    const uint64_t ino = make(tree, "f", S_IFREG | 0644);
+    assert_int_equal(volume_link(f.a, ino, VOLUME_ROOT, "g", &linked), 0);
+    assert_int_equal(volume_rmr(f.a, d, "tree", &root, false, &tally), 0);
+    set_quota(d);
+    assert_int_equal(volume_restore(f.b, HOUR, name_of(d, tree, "tree"), &root), -EXDEV);
+    assert_int_equal(counted(d), 0);
+    assert_int_equal(counted(tree), -1); /* nothing of it stays */
+    check_all();
+    assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, "g"), 0);
+    assert_int_equal(volume_restore(f.b, HOUR, name_of(d, tree, "tree"), &root), 0);
+    assert_int_equal(counted(ino), 2);
+    check_all();
+}
+
+static void test_names_of_one_quota_come_back(void **state)
+{
+    struct volume_inode linked;
+    struct volume_tally tally;
+    (void)state;
+    const uint64_t d = make(VOLUME_ROOT, "d", S_IFDIR | 0755);
+    const uint64_t tree = make(d, "tree", S_IFDIR | 0755);
+    const uint64_t ino = make(tree, "f", S_IFREG | 0644);
+    assert_int_equal(volume_link(f.a, ino, d, "g", &linked), 0);
+    set_quota(d);
+    assert_int_equal(volume_rmr(f.a, d, "tree", &root, false, &tally), 0);
+    assert_int_equal(counted(ino), 1);
+    assert_int_equal(volume_restore(f.b, HOUR, name_of(d, tree, "tree"), &root), 0);
+    assert_int_equal(counted(ino), 2);
+    check_all();
+}
+
+/* Names from before the quota: the file counts, until a check says that it is not below. */
+static void test_names_on_both_sides_before_the_quota(void **state)
+{
+    struct volume_inode linked;
+    struct check c;
+    struct error err = ERROR_INIT;
+    (void)state;
+    const uint64_t d = make(VOLUME_ROOT, "d", S_IFDIR | 0755);
+    const uint64_t ino = make(d, "f", S_IFREG | 0644);
+    assert_int_equal(volume_link(f.a, ino, VOLUME_ROOT, "g", &linked), 0);
+    set_quota(d);
+    check_all();
+    assert_int_equal(volume_unlink(f.a, d, "f"), 0);
+    assert_int_equal(counted(d), 1);
+    assert_int_equal(check_run(&c, f.m, volume_format(f.a), &err), 0);
+    assert_int_equal(c.count, 1);
+    assert_int_equal(c.findings[0].kind, CHECK_QUOTA_OF);
+    assert_int_equal(repair_finding(f.a, &c.findings[0]), 0);
+    check_done(&c);
+    assert_int_equal(counted(d), 0);
+    check_all();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, clients_teardown)
 
 int main(void)
@@ -464,6 +559,10 @@ int main(void)
         TEST(test_damage_stops_nothing_else),
         TEST(test_the_lease_is_renewed),
         TEST(test_without_the_lease_cleaning_ends),
+        TEST(test_a_file_with_another_name_stays_out_of_a_quota),
+        TEST(test_so_does_its_tree),
+        TEST(test_names_of_one_quota_come_back),
+        TEST(test_names_on_both_sides_before_the_quota),
         cmocka_unit_test_setup_teardown(test_a_full_volume_keeps_nothing, setup_limits,
                                         clients_teardown),
     };

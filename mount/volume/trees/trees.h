@@ -56,7 +56,8 @@ int volume_trash_list(struct volume *v, const char *hour, const char *after, siz
 /* The name of the hour that follows `after` ("": the first).  ENOENT: there is none. */
 int volume_trash_hour(struct volume *v, const char *after, char hour[static META_NAME_MAX + 1]);
 /* Back to its directory, under its name.  ENOENT: it is not in the trash, or the directory is gone,
- * or in the trash itself.  EEXIST: the name is taken.  EINVAL: it has no place. */
+ * or in the trash itself.  EEXIST: the name is taken.  EINVAL: it has no place.  EXDEV: a file
+ * in it has another name, and not the quota of the place. */
 int volume_restore(struct volume *v, const char *hour, const char *name,
                    const struct volume_caller *caller);
 /* Hours of the trash whose days are over are removed.  What is damaged stays, and is logged; then
