@@ -47,6 +47,8 @@ int files_read(const struct files_piece *found, const struct piece *p, size_t of
 void files_found_close(struct files_piece *found);
 /* A descriptor of the whole's file, or -errno as above.  Its bytes are not compared. */
 int files_open_whole(struct files *f, const struct piece *whole);
+/* All bytes of the whole were compared now.  The time of its foot tells later processes. */
+void files_prove_whole(struct files *f, const struct piece *whole);
 
 /* ---- writing ---- */
 
@@ -78,6 +80,7 @@ struct files_seen {
     uint64_t set;
     size_t bytes; /* on the disk */
     int64_t written_ms;
+    int64_t proved_ms; /* of a whole: when it was compared; 0: not since the machine started */
 };
 /* Each piece, the one written first first; what has another name is left alone. */
 int files_scan(struct files *f, void (*seen)(void *context, const struct files_seen *s),

@@ -10,12 +10,14 @@
 
 #include "cache/files_parts.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/mem.h"
 
 struct scan {
     struct files_seen *seen;
     size_t count, room;
-    uint64_t set; /* of the directory that is read */
+    uint64_t set;      /* of the directory that is read */
+    int64_t booted_ms; /* when the machine started */
 };
 
 /* The foot of a whole that is not there: it was being made, or removed, at a kill. */
@@ -32,6 +34,21 @@ static void remove_lone_foot(int directory, const char *name)
         unlinkat(directory, name, 0);
 }
 
+static int64_t time_of(const struct stat *st)
+{
+    return (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+}
+
+/* After a loss of power nobody knows what a disk has. */
+static int64_t proved_at(const struct scan *s, int directory, const char *whole)
+{
+    struct stat st;
+    _cleanup_free_ char *foot = files_foot_path(whole);
+    if (fstatat(directory, foot, &st, AT_SYMLINK_NOFOLLOW) != 0 || time_of(&st) < s->booted_ms)
+        return 0;
+    return time_of(&st);
+}
+
 static void scan_add(struct scan *s, int directory, const char *name)
 {
     struct stat st;
@@ -41,7 +58,9 @@ static void scan_add(struct scan *s, int directory, const char *name)
         fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
         return;
     found.bytes = files_bytes_of(&st);
-    found.written_ms = (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+    found.written_ms = time_of(&st);
+    if (found.id.index == PIECE_WHOLE)
+        found.proved_ms = proved_at(s, directory, name);
     if (s->count == s->room) {
         s->room = s->room == 0 ? 1024 : 2 * s->room;
         s->seen = xrealloc(s->seen, s->room * sizeof *s->seen);
@@ -103,7 +122,7 @@ static int by_time(const void *left, const void *right)
 int files_scan(struct files *f, void (*seen)(void *context, const struct files_seen *s),
                void *context)
 {
-    struct scan s = {0};
+    struct scan s = {.booted_ms = clock_wall_ms() - (int64_t)clock_boot_ms()};
     _cleanup_free_ char *pieces = xprintf("%s/pieces", f->path);
     int rc = scan_names(&s, AT_FDCWD, pieces, each_set);
     if (s.count > 0)

@@ -79,7 +79,8 @@ void tier_flush(struct tier *t);
 
 /* ---- wholes ---- */
 
-/* A descriptor of the whole's file, whose bytes were compared in the last 24 hours; or -1.
+/* A descriptor of the whole's file, whose bytes were compared in the last 24 hours, since the
+ * machine started; or -1.
  * *known: the whole is there, compared or not. */
 int tier_whole(struct tier *t, const struct piece *whole, bool *known);
 /* Makes the entity's whole of its pieces, or compares the one that is there: by the filler, when it

@@ -329,12 +329,22 @@ static void fill_run(struct tier *t, struct fill *f)
 
 /* ---- the filler: its life ---- */
 
+/* Under the lock. */
+static void whole_seen(struct tier *t, const struct files_seen *s)
+{
+    const uint64_t now_ms = clock_ms();
+    const int64_t age_ms = clock_wall_ms() - s->proved_ms;
+    policy_join(t->policy, &s->id, s->set, s->bytes, now_ms);
+    if (s->proved_ms != 0 && age_ms >= 0 && (uint64_t)age_ms <= now_ms)
+        policy_prove(t->policy, &s->id, now_ms - (uint64_t)age_ms);
+}
+
 static void scan_seen(void *context, const struct files_seen *s)
 {
     struct tier *t = context;
     pthread_mutex_lock(&t->lock);
     if (s->id.index == PIECE_WHOLE)
-        policy_join(t->policy, &s->id, s->set, s->bytes, clock_ms());
+        whole_seen(t, s);
     else
         policy_add(t->policy, &s->id, s->set, s->bytes, clock_ms());
     pthread_mutex_unlock(&t->lock);

@@ -191,6 +191,7 @@ static int step(struct tier *t, struct join *j, bool *ended)
     *ended = true;
     if (j->file != NULL)
         return join_publish(t, j);
+    files_prove_whole(t->files, &j->whole);
     prove(t, j);
     return 0;
 }

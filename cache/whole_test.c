@@ -105,12 +105,36 @@ static void small_and_partial_entities_are_left(void **state)
     cache_close(c);
 }
 
-static void the_next_process_compares_it_first(void **state)
+/* The foot's time is before the machine started. */
+static void as_before_a_start(void)
+{
+    _cleanup_free_ char *command =
+        xprintf("touch -d 2020-01-01 %s/d*/dfc-cache/pieces/*/*/*.foot", caches_root);
+    assert_int_equal(system(command), 0);
+}
+
+static void the_next_process_has_it(void **state)
 {
     (void)state;
     struct cache *c = make_filled(1, &large);
     close(whole_of(c, &large));
     cache_close(c);
+    c = caches_make(1);
+    caches_store_is_slow(c);
+    cache_bytes_of(c, &large, 0, large.size); /* the scan has ended */
+    int fd = cache_whole(c, &large);
+    check_file(fd, &large);
+    close(fd);
+    cache_close(c);
+}
+
+static void after_a_start_it_is_compared_first(void **state)
+{
+    (void)state;
+    struct cache *c = make_filled(1, &large);
+    close(whole_of(c, &large));
+    cache_close(c);
+    as_before_a_start();
     c = caches_make(1);
     caches_store_is_slow(c);
     assert_int_equal(cache_bytes_of(c, &large, 0, large.size), large.size); /* the scan has ended */
@@ -158,6 +182,7 @@ static void what_is_damaged_is_not_given(void **state)
         close(whole_of(c, &large));
         cache_close(c);
         damage(places[i].end, places[i].at);
+        as_before_a_start();
         c = caches_make(1);
         caches_store_is_slow(c);
         cache_bytes_of(c, &large, 0, large.size);
@@ -344,7 +369,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(pieces_become_one_file),
         TEST(small_and_partial_entities_are_left),
-        TEST(the_next_process_compares_it_first),
+        TEST(the_next_process_has_it),
+        TEST(after_a_start_it_is_compared_first),
         TEST(what_is_damaged_is_not_given),
         TEST(what_is_evicted_stays_readable),
         TEST(there_must_be_room),

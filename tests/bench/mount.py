@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Mounts of a bucket and of a volume beside the disk (ext4, if --dir is on it), s3fs, rclone and
 JuiceFS on the same cluster: rows B1 (cached reads), B2 (writes), B3 (cold streams, also of a
-distant backend) and B7 (small files and names).  B1 has a FUSE file system that returns memory, too.
+distant backend) and B7 (small files and names).  B1 has a FUSE file system that returns memory, too,
+and a mount that serves what the kernel could read itself.
 
 Every run has a fresh mount, so the kernel has none of its pages.  The files of the disk and of disk
 caches are in the page cache.  What this machine has no program for is left out."""
@@ -49,7 +50,11 @@ class Bench:
         self.sides = {}
         for kind in mount_sides.there():
             self.sides[kind.name] = kind(self)
-        self.memory = mount_sides.Memory(self, *LARGE[args.quick])
+        self.others = {"memory": mount_sides.Memory(self, *LARGE[args.quick]),
+                       "served": mount_sides.Served(self)}
+
+    def side(self, name):
+        return self.sides.get(name) or self.others[name]
 
     # --- what is read ---
 
@@ -80,7 +85,7 @@ class Bench:
         if (name, bucket) not in self.caches:
             directory = self.work / f"cache-{name}-{bucket}"
             directory.mkdir()
-            self.sides[name].warm(bucket, directory)
+            self.side(name).warm(bucket, directory)
             self.caches[name, bucket] = directory
         return self.caches[name, bucket]
 
@@ -94,7 +99,7 @@ class Bench:
 
     def run(self, name, bucket, kind, threads, amount=0, cache=None):
         """→ a run of the worker, with what the mount's process took."""
-        side = self.sides.get(name) or self.memory
+        side = self.side(name)
         with side.mounted(bucket, cache, writable=kind == "write") as path:
             before = side.use()
             result = self.work_on(kind, path, threads, amount)
@@ -145,10 +150,11 @@ def cached_reads(b):
     for row, unit, kind, amount in kinds:
         if b.args.only not in row:
             continue
-        for name in b.sides:
+        names = [*b.sides, "served"]
+        for name in names:
             b.cache_of(name, "large")
         sides = {name: lambda name=name: b.run(name, "large", kind, 1, amount,
-                                               b.cache_of(name, "large")) for name in b.sides}
+                                               b.cache_of(name, "large")) for name in names}
         sides["memory"] = lambda: b.run("memory", "large", kind, 1, amount)
         b.compare(row, unit, sides)
 

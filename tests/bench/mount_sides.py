@@ -83,11 +83,19 @@ class Raw(Side):
         self.bench.work_on("read", self.place(bucket), 4)
 
 
+def joins(path):
+    """Objects that the mount has still to make one file each."""
+    text = os.getxattr(path, "user.dfc.stats").decode()
+    return sum(float(line.split()[-1]) for line in text.splitlines()
+               if line.startswith("dfc_cache_joins"))
+
+
 class Bucket(Side):
     name = "dfc"
+    more = []  # flags, with a cache
 
     def begin(self, bucket, cache, writable):
-        flags = [f"--cache-dir={cache}", "--cache-free=0"] if cache else []
+        flags = [f"--cache-dir={cache}", "--cache-free=0", *self.more] if cache else []
         flags += ["--writable"] if writable else []
         self.bench.ctl("fs", "mount", f"dfc://{bucket}", self.path, *flags)
         self.pid = int(os.getxattr(self.path, "user.dfc.pid"))
@@ -98,6 +106,14 @@ class Bucket(Side):
     def warm(self, bucket, cache):
         with self.mounted(bucket, cache) as path:
             self.bench.ctl("fs", "warmup", path)
+            await_that(lambda: not joins(path), "the files to be what the kernel reads itself")
+
+
+class Served(Bucket):
+    """The mount reads what the kernel could read itself."""
+
+    name = "served"
+    more = ["--no-passthrough"]
 
 
 class Filled(Side):

@@ -221,16 +221,21 @@ def test_without_any_process_open_files_go_on(c):
         check(os.pread(held, len(LAST), 0) == LAST, "other bytes")
 
 
-def test_the_next_mount_compares_the_file_first(c):
+def test_after_a_start_of_the_machine_the_file_is_compared_first(c):
     cache = cache_of(c, "next")
     with mounted(c, "dfc://again", f"--cache-dir={cache}") as path:
         warm(c, path)
+    with mounted(c, "dfc://again", f"--cache-dir={cache}") as path:
+        check_file(f"{path}/{ONE}", LAST)
+        equal((by_mount(path), passed(path)), (0, 2), "bytes by the next mount, opens")
     largest = max(joined(cache), key=os.path.getsize)
     with open(largest, "r+b") as f:  # damage
         f.seek(6 * MIB + 5)
         byte = f.read(1)
         f.seek(6 * MIB + 5)
         f.write(bytes([byte[0] ^ 1]))
+    for name in glob.glob(cache + "/dfc-cache/pieces/*/*/*.foot"):
+        os.utime(name, (0, 0))  # of before
     with mounted(c, "dfc://again", f"--cache-dir={cache}") as path:
         for _ in range(4):
             for name, data in FILES.items():
