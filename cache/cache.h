@@ -48,8 +48,9 @@ int64_t cache_read_near(struct cache *c, const struct cache_span *s,
                         int (*take)(void *context, const void *data, size_t size), void *context);
 
 /* A descriptor of a file with the entity's bytes and nothing else, which were compared with their
- * sums in the last 24 hours, since the machine started; -1: there is none.  The file stays readable if it is evicted.  Of an
- * entity all pieces of which are cached it is made then, in the background. */
+ * sums in the last 24 hours, since the machine started; -1: there is none.  The file stays readable
+ * if it is evicted.  Of an entity all pieces of which are cached it is made then, in the
+ * background. */
 int cache_whole(struct cache *c, const struct cache_entity *e);
 /* The file is not evicted: +1, and -1 later. */
 void cache_hold(struct cache *c, const struct cache_entity *e, int by);
