@@ -53,6 +53,13 @@ struct window {
     uint64_t missed, returned; /* bytes; of names that had left before */
 };
 
+/* Holds of a name that is not there. */
+struct held {
+    struct held *next;
+    struct piece_id id;
+    uint32_t holds;
+};
+
 struct policy {
     struct policy_options options;
     struct queue queues[QUEUES];
@@ -61,6 +68,7 @@ struct policy {
     struct set *sets[SETS_SLOTS];
     struct set *idlest, *latest;
     struct ghosts ghosts;
+    struct held *held;
     struct window window;
     unsigned row; /* windows with many returns, one after another */
     bool refuses;
@@ -187,6 +195,7 @@ static void set_free(struct policy *p, struct set *s)
 static void set_add(struct set *s, struct entry *e)
 {
     e->set = s;
+    s->holds += e->holds;
     e->before = NULL;
     e->another = s->first;
     if (s->first != NULL)
@@ -206,6 +215,42 @@ static void set_remove(struct policy *p, struct entry *e)
         set_free(p, s);
 }
 
+/* ---- holds of what is not there ---- */
+
+static struct held **held_find(struct policy *p, const struct piece_id *id)
+{
+    struct held **at = &p->held;
+    while (*at != NULL && !piece_id_equal(&(*at)->id, id))
+        at = &(*at)->next;
+    return at;
+}
+
+static void held_change(struct policy *p, const struct piece_id *id, int64_t by)
+{
+    struct held **at = held_find(p, id);
+    if (*at == NULL && by > 0) {
+        *at = xcalloc(1, sizeof **at);
+        (*at)->id = *id;
+    }
+    struct held *h = *at;
+    if (h == NULL)
+        return;
+    h->holds = (uint32_t)(h->holds + by);
+    if (h->holds == 0) {
+        *at = h->next;
+        free(h);
+    }
+}
+
+/* They become the entry's. */
+static uint32_t held_take(struct policy *p, const struct piece_id *id)
+{
+    const struct held *h = *held_find(p, id);
+    const uint32_t holds = h != NULL ? h->holds : 0;
+    held_change(p, id, -(int64_t)holds);
+    return holds;
+}
+
 /* ---- entries ---- */
 
 static struct entry *entry_new(struct policy *p, const struct piece_id *id, size_t bytes)
@@ -215,6 +260,7 @@ static struct entry *entry_new(struct policy *p, const struct piece_id *id, size
     struct entry *e = xcalloc(1, sizeof *e);
     e->id = *id;
     e->bytes = bytes;
+    e->holds = held_take(p, id);
     table_add(p, e);
     p->used++;
     return e;
@@ -222,6 +268,8 @@ static struct entry *entry_new(struct policy *p, const struct piece_id *id, size
 
 static void entry_free(struct policy *p, struct entry *e)
 {
+    if (e->holds > 0)
+        held_change(p, &e->id, e->holds);
     queue_remove(p, e);
     set_remove(p, e);
     table_remove(p, e);
@@ -325,8 +373,10 @@ void policy_join(struct policy *p, const struct piece_id *id, uint64_t set, size
 void policy_hold(struct policy *p, const struct piece_id *id, int by)
 {
     struct entry *e = find(p, id);
-    if (e == NULL || (by < 0 && e->holds == 0)) /* another one of this name */
+    if (e == NULL) {
+        held_change(p, id, by);
         return;
+    }
     e->holds += (uint32_t)by;
     e->set->holds += (uint64_t)by;
 }
@@ -445,6 +495,8 @@ void policy_free(struct policy *p)
         while (p->queues[i].oldest != NULL)
             entry_free(p, p->queues[i].oldest);
     }
+    while (p->held != NULL)
+        held_take(p, &p->held->id);
     ghosts_done(&p->ghosts);
     free(p->slots);
     free(p);

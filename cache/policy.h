@@ -41,8 +41,8 @@ void policy_add(struct policy *p, const struct piece_id *id, uint64_t set, size_
 void policy_join(struct policy *p, const struct piece_id *id, uint64_t set, size_t bytes,
                  uint64_t now_ms);
 bool policy_remove(struct policy *p, const struct piece_id *id); /* false: it is not there */
-/* What is held does not leave, and neither does its set: +1, and -1 later.  Nothing where it is not
- * there. */
+/* What is held does not leave, and neither does its set: +1, and -1 later.  A name may be held
+ * before it is there, and stays held if it is removed. */
 void policy_hold(struct policy *p, const struct piece_id *id, int by);
 /* All bytes of the piece were compared with their sums; that counts for `proof_ms`. */
 void policy_prove(struct policy *p, const struct piece_id *id, uint64_t now_ms);

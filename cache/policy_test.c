@@ -120,7 +120,8 @@ static void what_is_held_stays(void **state)
     policy_add(p, &two, 2, 10, 0);
     policy_hold(p, &one, 1);
     policy_hold(p, &one, 1);
-    policy_hold(p, &other, 1);                  /* it is not there */
+    policy_hold(p, &other, 1); /* it is not there */
+    policy_hold(p, &other, -1);
     assert_true(policy_evict(p, 2 * HOUR, &v)); /* both sets are idle */
     assert_true(piece_id_equal(&v.id, &two));
     assert_false(policy_evict(p, 4 * HOUR, &v));
@@ -131,10 +132,16 @@ static void what_is_held_stays(void **state)
     policy_join(p, &one, 1, 10, 0);
     policy_hold(p, &one, 1);
     policy_add(p, &two, 1, 10, 0);
-    assert_true(policy_remove(p, &one)); /* it was damaged: the hold goes with it */
-    policy_hold(p, &one, -1);
+    assert_true(policy_remove(p, &one)); /* it was damaged */
     assert_true(policy_evict(p, 9 * HOUR, &v));
-    assert_int_equal(policy_count(p), 0);
+    policy_join(p, &one, 1, 10, 0);
+    assert_false(policy_evict(p, 9 * HOUR, &v)); /* the name is held */
+    policy_hold(p, &one, -1);
+    policy_hold(p, &two, 1); /* beforehand */
+    policy_add(p, &two, 2, 10, 0);
+    assert_true(policy_evict(p, 29 * HOUR, &v));
+    assert_true(piece_id_equal(&v.id, &one));
+    assert_false(policy_evict(p, 29 * HOUR, &v));
     policy_free(p);
 }
 

@@ -232,7 +232,7 @@ static void do_readdirplus(fuse_req_t req, fuse_ino_t node, size_t room, off_t o
 static int open_file(fuse_req_t req, fuse_ino_t node, struct vfs_file **f)
 {
     struct vfs *v = operations_vfs(req);
-    *f = link_is_resent() ? vfs_file_again(v, node, link_request()) : NULL;
+    *f = link_is_resent() ? vfs_file_again(v, link_request()) : NULL;
     if (*f != NULL)
         return 0;
     operations_waits(req);

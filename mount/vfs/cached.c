@@ -57,7 +57,7 @@ void vfs_let_pass(struct vfs *v, const struct backings *backings)
     if (v->tiers.cache == NULL)
         return;
     v->tiers.joins = true;
-    passing_start(&v->passing, backings, &v->tiers);
+    passing_start(&v->passing, backings);
 }
 
 uint64_t vfs_buffer_bytes(const struct vfs *v)

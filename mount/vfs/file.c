@@ -102,25 +102,24 @@ int vfs_openfile(struct vfs *v, uint64_t id, uint64_t request, struct vfs_file *
 void vfs_restore_file(struct vfs *v, uint64_t number, const struct ledger_record *r)
 {
     struct vfs_file *f = file_new(v, entity_new(r->texts[0], r->texts[1], r->texts[2], r->size));
+    f->request = (uint64_t)r->modified_s;
     if (r->node != 0) {
         f->of = nodes_of(&v->nodes, r->node);
         f->backing = (int)r->uses;
-        f->request = (uint64_t)r->modified_s;
-        passing_restore(&v->passing, f->of, f->backing);
+        passing_restore(&v->passing, f->of, f->entity, f->backing);
     }
     handles_restore(&v->handles, &f->handle, number, r->inode, file_close);
 }
 
 static bool is_of_request(const struct handle *h, const void *wanted)
 {
-    const struct vfs_file *f = (const struct vfs_file *)h, *w = wanted;
-    return h->close == file_close && f->of == w->of && f->request == w->request;
+    const struct vfs_file *f = (const struct vfs_file *)h;
+    return h->close == file_close && f->request == *(const uint64_t *)wanted;
 }
 
-struct vfs_file *vfs_file_again(struct vfs *v, uint64_t node, uint64_t request)
+struct vfs_file *vfs_file_again(struct vfs *v, uint64_t request)
 {
-    const struct vfs_file wanted = {.of = nodes_of(&v->nodes, node), .request = request};
-    return (struct vfs_file *)handles_find(&v->handles, is_of_request, &wanted);
+    return (struct vfs_file *)handles_find(&v->handles, is_of_request, &request);
 }
 
 int vfs_file_backing(const struct vfs_file *f)

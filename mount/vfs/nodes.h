@@ -29,7 +29,6 @@ struct node {
     uint64_t uses;
     unsigned served, passed; /* opens for reading; of passing.h, as the next is */
     int backing;             /* 0: none */
-    bool holds;              /* the backing is held in the cache */
     struct node *chain;
 };
 

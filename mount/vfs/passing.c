@@ -7,9 +7,9 @@
 #include "common/log.h"
 #include "common/metrics.h"
 
-void passing_init(struct passing *p)
+void passing_init(struct passing *p, struct tiers *tiers)
 {
-    *p = (struct passing){0};
+    *p = (struct passing){.tiers = tiers};
     pthread_mutex_init(&p->lock, NULL);
 }
 
@@ -18,10 +18,9 @@ void passing_done(struct passing *p)
     pthread_mutex_destroy(&p->lock);
 }
 
-void passing_start(struct passing *p, const struct backings *backings, struct tiers *tiers)
+void passing_start(struct passing *p, const struct backings *backings)
 {
     p->backings = *backings;
-    p->tiers = tiers;
     p->is_on = true;
     metric_set(metric_get(M_mount_passthrough, NULL), 1);
 }
@@ -42,8 +41,7 @@ static int backing_new(struct passing *p, int fd)
 static void begin(struct passing *p, struct node *node, const struct entity *e, int fd)
 {
     node->backing = backing_new(p, fd);
-    node->holds = node->backing > 0;
-    if (node->holds)
+    if (node->backing > 0)
         tiers_hold(p->tiers, e, 1);
 }
 
@@ -51,9 +49,7 @@ static void end(struct passing *p, struct node *node, const struct entity *e)
 {
     p->backings.close(p->backings.context, node->backing);
     node->backing = 0;
-    if (node->holds)
-        tiers_hold(p->tiers, e, -1);
-    node->holds = false;
+    tiers_hold(p->tiers, e, -1);
 }
 
 static bool is_on(struct passing *p)
@@ -82,9 +78,11 @@ int passing_open(struct passing *p, struct node *node, const struct entity *e)
     return backing;
 }
 
-void passing_restore(struct passing *p, struct node *node, int backing)
+void passing_restore(struct passing *p, struct node *node, const struct entity *e, int backing)
 {
     pthread_mutex_lock(&p->lock);
+    if (backing > 0 && node->passed == 0)
+        tiers_hold(p->tiers, e, 1);
     if (backing > 0) {
         node->backing = backing;
         node->passed++;

@@ -66,8 +66,8 @@ static int set_up(void **state)
     x.tiers.scope = xstrdup("1/1");
     x.entity = entity_new("o", "\"1\"", "", SIZE);
     const struct backings backings = {&x.kernel, kernel_open, kernel_close};
-    passing_init(&x.passing);
-    passing_start(&x.passing, &backings, &x.tiers);
+    passing_init(&x.passing, &x.tiers);
+    passing_start(&x.passing, &backings);
     *state = &x;
     return 0;
 }
@@ -130,12 +130,12 @@ static void opens_of_the_process_before_decide(void **state)
 {
     struct fixture *x = *state;
     join(x);
-    passing_restore(&x->passing, &x->node, 0);
+    passing_restore(&x->passing, &x->node, x->entity, 0);
     assert_int_equal(open_it(x), 0);
     close_it(x, 0);
     close_it(x, 0);
     x->kernel.next = 9;
-    passing_restore(&x->passing, &x->node, 9);
+    passing_restore(&x->passing, &x->node, x->entity, 9);
     assert_int_equal(open_it(x), 9);
     assert_int_equal(x->kernel.opened, 0);
     close_it(x, 9);

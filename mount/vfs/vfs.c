@@ -56,7 +56,7 @@ static bool vfs_start(struct vfs *v)
     handles_init(&v->handles, v->ledger);
     nodes_init(&v->nodes, options->prefix, v->ledger);
     drafts_init(&v->drafts, &v->nodes);
-    passing_init(&v->passing);
+    passing_init(&v->passing, &v->tiers);
     v->buffer = buffer_new(&buffer, &store);
     if (options->writable)
         v->writers = writers_new(&options->writing, &objects);

@@ -115,7 +115,7 @@ struct vfs_file;
 int vfs_openfile(struct vfs *v, uint64_t node, uint64_t request, struct vfs_file **file);
 /* What the process before has opened for this request of the kernel, which has not heard of it and
  * sends the request again.  NULL: nothing. */
-struct vfs_file *vfs_file_again(struct vfs *v, uint64_t node, uint64_t request);
+struct vfs_file *vfs_file_again(struct vfs *v, uint64_t request);
 
 struct vfs_read {
     uint64_t offset;
