@@ -86,7 +86,8 @@ static void fill_rows(struct control_trash *c, const struct volume_trash_page *p
     for (c->count = 0; c->count < page->count; c->count++) {
         const struct volume_trashed *row = &page->rows[c->count];
         struct control_trashed *out = &c->rows[c->count];
-        *out = (struct control_trashed){.length = row->length, .type = row->type};
+        *out = (struct control_trashed){
+            .length = row->length, .removed_ns = row->removed_ns, .type = row->type};
         memcpy(out->name, row->name, strlen(row->name) + 1);
     }
 }

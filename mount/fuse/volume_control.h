@@ -50,6 +50,7 @@ struct control_trash {
     uint32_t ends, count;
     struct control_trashed {
         int64_t length;
+        int64_t removed_ns;
         uint32_t type;
         char name[CONTROL_NAME];
     } rows[CONTROL_TRASH_ROWS];

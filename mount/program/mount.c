@@ -203,6 +203,33 @@ static char *absolute_list(const char *list)
     return buf_steal(&out);
 }
 
+static bool is_in(const char *path, const char *directory)
+{
+    const size_t len = strlen(directory);
+    return strncmp(path, directory, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+/* What the mount reads itself must not be below it: it would wait for itself.  Paths are absolute. */
+static int check_apart(const struct options *o, const char *caches, const char *directory)
+{
+    static const char sqlite[] = "sqlite3://";
+    char *save = NULL;
+    _cleanup_free_ char *copy = xstrdup(caches != NULL ? caches : "");
+    for (char *at = strtok_r(copy, ":", &save); at != NULL; at = strtok_r(NULL, ":", &save)) {
+        if (is_in(at, directory))
+            return program_fail(PROGRAM_USAGE,
+                                "cache directory '%s' is where the mount will be: give another one",
+                                at);
+    }
+    if (strncmp(o->url, sqlite, strlen(sqlite)) != 0)
+        return PROGRAM_OK;
+    _cleanup_free_ char *database = realpath(o->url + strlen(sqlite), NULL);
+    if (database == NULL || !is_in(database, directory))
+        return PROGRAM_OK;
+    return program_fail(PROGRAM_USAGE, "the database '%s' is below '%s': mount elsewhere", database,
+                        directory);
+}
+
 /* What is mounted; a volume has no bucket. */
 static int parse_url(const struct options *o, bool image, char **bucket, char **prefix)
 {
@@ -238,6 +265,9 @@ int program_mount(const struct options *o)
         ca_file != NULL && ca_file[0] != '\0' ? realpath(ca_file, NULL) : NULL;
     _cleanup_free_ char *caches =
         o->cache_directories != NULL ? absolute_list(o->cache_directories) : NULL;
+    code = check_apart(o, caches, path);
+    if (code != PROGRAM_OK)
+        return code;
     _cleanup_free_ char *key_path =
         o->group_key_file != NULL ? realpath(o->group_key_file, NULL) : NULL;
     struct mounted m = {

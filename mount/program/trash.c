@@ -47,8 +47,13 @@ static void show(void *context, const char *hour, const struct control_trashed *
 
 /* ---- restore ---- */
 
+struct name {
+    char *text; /* NULL: it came back */
+    int64_t removed_ns;
+};
+
 struct names {
-    char **all; /* NULL: it came back */
+    struct name *all;
     size_t count, room;
     size_t left;
 };
@@ -61,8 +66,15 @@ static void remember(void *context, const char *hour, const struct control_trash
         n->room = 2 * n->room + 64;
         n->all = xrealloc(n->all, n->room * sizeof *n->all);
     }
-    n->all[n->count++] = xstrdup(row->name);
+    n->all[n->count++] = (struct name){xstrdup(row->name), row->removed_ns};
     n->left++;
+}
+
+/* Of several files that had one name the last comes back. */
+static int newest_first(const void *left, const void *right)
+{
+    const struct name *a = left, *b = right;
+    return (a->removed_ns < b->removed_ns) - (a->removed_ns > b->removed_ns);
 }
 
 static int restore_one(const struct trash *t, const char *hour, const char *name, int *error)
@@ -101,21 +113,22 @@ static int restore_names(const struct trash *t, const char *hour, struct names *
     for (size_t before = n->left + 1; code == PROGRAM_OK && n->left < before;) {
         before = n->left;
         for (size_t i = 0; i < n->count && code == PROGRAM_OK; i++) {
-            if (n->all[i] == NULL)
+            char *name = n->all[i].text;
+            if (name == NULL)
                 continue;
-            code = restore_one(t, hour, n->all[i], &error);
+            code = restore_one(t, hour, name, &error);
             if (code != PROGRAM_OK || error != 0)
                 continue;
-            printf("%s/%s\n", hour, n->all[i]);
-            free(n->all[i]);
-            n->all[i] = NULL;
+            printf("%s/%s\n", hour, name);
+            free(name);
+            n->all[i].text = NULL;
             n->left--;
         }
     }
     for (size_t i = 0; i < n->count && code == PROGRAM_OK; i++) {
-        if (n->all[i] != NULL && restore_one(t, hour, n->all[i], &error) == PROGRAM_OK &&
-            error != 0)
-            tell(hour, n->all[i], error);
+        const char *name = n->all[i].text;
+        if (name != NULL && restore_one(t, hour, name, &error) == PROGRAM_OK && error != 0)
+            tell(hour, name, error);
     }
     return code != PROGRAM_OK ? code : n->left > 0 ? PROGRAM_PARTLY : PROGRAM_OK;
 }
@@ -126,10 +139,12 @@ static int restore_hour(const struct trash *t, const char *hour)
     int code = each(t, hour, remember, &n);
     if (code == PROGRAM_OK && n.count == 0)
         code = program_fail(PROGRAM_NOT_FOUND, "'%s': the trash has nothing of it", hour);
-    if (code == PROGRAM_OK)
+    if (code == PROGRAM_OK) {
+        qsort(n.all, n.count, sizeof *n.all, newest_first);
         code = restore_names(t, hour, &n);
+    }
     for (size_t i = 0; i < n.count; i++)
-        free(n.all[i]);
+        free(n.all[i].text);
     free(n.all);
     return code;
 }

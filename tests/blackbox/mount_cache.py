@@ -298,6 +298,18 @@ def test_one_owner_of_a_directory(c):
         check(said in done.stderr, f"{flags}: {done.stderr}")
 
 
+def test_a_directory_in_the_mount_is_refused(c):
+    c.create("itself")
+    path = directory_of(c, "one")
+    os.makedirs(path + "/below", exist_ok=True)
+    for at in (path, path + "/below", f"{cache_of(c, 'apart')}:{path}"):
+        done = c.dfcctl("fs", "mount", "dfc://itself", path, f"--cache-dir={at}")
+        equal(done.returncode, 2, done.stderr)
+        check("is where the mount will be" in done.stderr, done.stderr)
+    equal(mounts(path), [], "what is mounted")
+    os.rmdir(path + "/below")
+
+
 def test_without_a_directory_there_is_no_cache(c):
     put_all(c, "none", SMALL)
     with mounted(c, "dfc://none") as path:

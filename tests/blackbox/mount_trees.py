@@ -198,6 +198,20 @@ def test_trash(c):
     equal(len(fsck(c, "trash", 0, "--read")), 1, "lines of fsck")
 
 
+def test_of_one_name_the_last_comes_back(c):
+    wait_for(lambda: time.time() % 3600 < 3570, "an hour that does not end during the test")
+    with mounted(c, made(c, "newest", trash_days=1)) as path:
+        for version in (b"1", b"2", b"3"):
+            write(path + "/new", version)
+            os.rename(path + "/new", path + "/f")
+        os.unlink(path + "/f")
+        names = trash(c, path)
+        equal(len(names), 3, "names in the trash")
+        done = fs(c, "trash", "restore", path, names[0].split("/")[0], status=6)
+        equal(done.stderr.count("has that name again"), 2, done.stderr)
+        equal(read(path + "/f"), b"3", "bytes that came back")
+
+
 def ask(path, number, size, data):
     """An ioctl of an open file or directory: what it fills."""
     fd = os.open(path, os.O_RDONLY)

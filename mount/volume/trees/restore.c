@@ -54,8 +54,10 @@ int volume_trash_list(struct volume *v, const char *hour, const char *after, siz
     for (size_t i = 0; i < count && rc == 0; i++) {
         if (!names[i].known || !may_have(caller, &names[i].attr))
             continue;
-        out->rows[out->count++] = (struct volume_trashed){
-            .name = names[i].name, .type = names[i].type, .length = names[i].attr.length};
+        out->rows[out->count++] = (struct volume_trashed){.name = names[i].name,
+                                                          .type = names[i].type,
+                                                          .length = names[i].attr.length,
+                                                          .removed_ns = names[i].attr.ctime_ns};
     }
     if (count > 0 && rc == 0)
         snprintf(out->last, sizeof out->last, "%s", names[count - 1].name);

@@ -41,6 +41,7 @@ struct volume_trashed {
     const char *name; /* in its hour */
     uint32_t type;
     int64_t length;
+    int64_t removed_ns; /* Unix time, of the last change */
 };
 struct volume_trash_page {
     struct volume_trashed *rows; /* in the arena */
