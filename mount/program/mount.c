@@ -209,7 +209,8 @@ static bool is_in(const char *path, const char *directory)
     return strncmp(path, directory, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
-/* What the mount reads itself must not be below it: it would wait for itself.  Paths are absolute. */
+/* What the mount reads itself must not be below it: it would wait for itself.  Paths are
+ * absolute. */
 static int check_apart(const struct options *o, const char *caches, const char *directory)
 {
     static const char sqlite[] = "sqlite3://";
