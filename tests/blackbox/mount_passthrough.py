@@ -162,7 +162,7 @@ with open(local, "rb") as f:
 held = os.open(file, os.O_RDONLY)
 r = random.Random(5)
 rounds = 0
-while not os.path.exists(local + ".end"):
+while rounds == 0 or not os.path.exists(local + ".end"):
     at = r.randrange(len(data))
     if os.pread(held, 50000, at) != data[at:at + 50000]:
         sys.exit(f"other bytes at {at}")
@@ -171,7 +171,6 @@ while not os.path.exists(local + ".end"):
             if f.read() != data:
                 sys.exit("other bytes of a new open")
     rounds += 1
-print(rounds)
 """
 
 
@@ -184,14 +183,14 @@ def test_kills_are_not_seen(c):
         file = f"{path}/{ONE}"
         with opened(file) as held:
             readers = [subprocess.Popen([sys.executable, "-c", READER, file, local],
-                                        stdout=subprocess.PIPE) for _ in range(3)]
+                                        stdin=subprocess.DEVNULL) for _ in range(3)]
             for _ in range(15):
                 kill_server(path)
                 check(os.pread(held, 4096, 5 * MIB) == LAST[5 * MIB:5 * MIB + 4096], "other bytes")
             write(local + ".end", b"")
-            rounds = [int(r.communicate(timeout=60)[0] or 0) for r in readers]
+            for reader in readers:
+                reader.communicate(timeout=60)
             equal([r.returncode for r in readers], [0] * 3, "readers")
-            check(min(rounds) > 0, f"rounds: {rounds}")
         check_file(file, LAST)
         wait_for(lambda: (check_file(file, LAST), passed(path))[1] > 0,
                  "the kernel to read by itself again")
