@@ -7,7 +7,7 @@
  *     DIR/dfc-cache/pieces/<set>/<xx>/<whole>.foot    its foot
  *
  * A piece gets its name when all of its bytes are written; what is in new/ at the start is removed.
- * Nothing is synced: after a loss of power the sums tell which pieces are good.  Only the owner may
+ * Pieces are not synced: after a loss of power the sums tell which are good.  Only the owner may
  * read the files.  Any thread may call; of one piece that is being written, one at a time.
  *
  * Fault points: cache.read, cache.write, cache.rename. */

@@ -165,6 +165,7 @@ static int join_publish(struct tier *t, struct join *j)
     pthread_mutex_unlock(&t->lock);
     prove(t, j);
     metric_add(t->metrics.joined, 1);
+    hold_pieces(t, j, -1);
     t->options.source.drop(t->options.source.context, &j->entity);
     return 0;
 }

@@ -198,6 +198,19 @@ static void what_is_damaged_is_not_given(void **state)
     }
 }
 
+/* Five times what a cache of 64 MiB has, each read twice. */
+static void crowd(struct cache *c, unsigned round)
+{
+    for (unsigned i = 0; i < 40; i++) {
+        _cleanup_free_ char *name = xprintf("%u of %u", i, round);
+        const struct cache_entity other = {.name = name, .set = "t", .size = 8 * MIB};
+        caches_fill(c, &other, MIB, true);
+        cache_flush(c);
+        caches_read_all(c, &other);
+        caches_read_all(c, &other);
+    }
+}
+
 static void what_is_evicted_stays_readable(void **state)
 {
     (void)state;
@@ -207,14 +220,7 @@ static void what_is_evicted_stays_readable(void **state)
     caches_store_is_slow(c);
     int fd = whole_of(c, &large);
     check_file(fd, &large);
-    for (unsigned i = 0; i < 40; i++) {
-        _cleanup_free_ char *name = xprintf("%u", i);
-        const struct cache_entity other = {.name = name, .set = "t", .size = 8 * MIB};
-        caches_fill(c, &other, MIB, true);
-        cache_flush(c);
-        caches_read_all(c, &other);
-        caches_read_all(c, &other);
-    }
+    crowd(c, 0);
     assert_int_equal(files_of("-ffffffffffffffff"), 0);
     assert_int_equal(files_of(".foot"), 0);
     assert_int_equal(cache_whole(c, &large), -1);
@@ -326,14 +332,7 @@ static void what_is_held_stays(void **state)
     close(whole_of(c, &large));
     cache_hold(c, &large, 1);
     for (unsigned round = 0; round < 2; round++) {
-        for (unsigned i = 0; i < 40; i++) {
-            _cleanup_free_ char *name = xprintf("%u of %u", i, round);
-            const struct cache_entity other = {.name = name, .set = "t", .size = 8 * MIB};
-            caches_fill(c, &other, MIB, true);
-            cache_flush(c);
-            caches_read_all(c, &other);
-            caches_read_all(c, &other);
-        }
+        crowd(c, round);
         assert_int_equal(files_of("-ffffffffffffffff"), round == 0);
         cache_hold(c, &large, -1);
     }

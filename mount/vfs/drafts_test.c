@@ -216,31 +216,31 @@ static void an_unlink_waits_for_a_store(void **state)
     nodes_forget(o.d->nodes, node, 1);
 }
 
-static void a_store_waits_for_an_unlink(void **state)
+/* The name is gone when the call, which `done` ends, comes back. */
+static void waits_for_an_unlink(struct drafts *d, void (*call)(struct other *o),
+                                void (*done)(struct drafts *d, const struct node *node))
 {
     atomic_bool unlinked = false;
-    struct other o = {.call = call_store, .d = *state, .flag = &unlinked};
-    assert_int_equal(drafts_create(o.d, &a, &unlinked, &o.node), 0);
-    assert_ptr_equal(drafts_unlink_begin(o.d, "a"), o.node);
+    struct other o = {.call = call, .d = d, .flag = &unlinked};
+    assert_int_equal(drafts_create(d, &a, &unlinked, &o.node), 0);
+    assert_ptr_equal(drafts_unlink_begin(d, "a"), o.node);
     other_begin(&o);
-    drafts_unlink_end(o.d, o.node, true);
+    drafts_unlink_end(d, o.node, true);
     pthread_join(o.thread, NULL);
     assert_true(o.saw);
-    drafts_store_end(o.d, o.node);
-    nodes_forget(o.d->nodes, o.node, 1);
+    if (done != NULL)
+        done(d, o.node);
+    nodes_forget(d->nodes, o.node, 1);
+}
+
+static void a_store_waits_for_an_unlink(void **state)
+{
+    waits_for_an_unlink(*state, call_store, drafts_store_end);
 }
 
 static void the_last_close_waits_for_an_unlink(void **state)
 {
-    atomic_bool unlinked = false;
-    struct other o = {.call = call_closing, .d = *state, .flag = &unlinked};
-    assert_int_equal(drafts_create(o.d, &a, &unlinked, &o.node), 0);
-    assert_ptr_equal(drafts_unlink_begin(o.d, "a"), o.node);
-    other_begin(&o);
-    drafts_unlink_end(o.d, o.node, true);
-    pthread_join(o.thread, NULL);
-    assert_true(o.saw);
-    nodes_forget(o.d->nodes, o.node, 1);
+    waits_for_an_unlink(*state, call_closing, NULL);
 }
 
 static void a_store_goes_on_after_a_failed_unlink(void **state)
