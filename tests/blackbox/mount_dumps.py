@@ -106,10 +106,10 @@ def test_a_volume_in_use_is_dumped(c):
         try:
             for _ in range(2):
                 next_dump(c, "in-use")
+            wait_for(lambda: len(changes) > 50, "changes")
         finally:
             ends.set()
             writer.join()
-    check(len(changes) > 50, f"{len(changes)} changes")
     for name in dumps(c, "in-use"):
         url = url_of(c, os.path.basename(name))
         fs(c, "load", url, "dfc://in-use/" + name)
