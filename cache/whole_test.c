@@ -210,10 +210,10 @@ static void what_is_damaged_is_not_given(void **state)
     }
 }
 
-/* Five times what a cache of 64 MiB has, each read twice. */
+/* Five times what a cache of 32 MiB has, each read twice. */
 static void crowd(struct cache *c, unsigned round)
 {
-    for (unsigned i = 0; i < 40; i++) {
+    for (unsigned i = 0; i < 20; i++) {
         _cleanup_free_ char *name = xprintf("%u of %u", i, round);
         const struct cache_entity other = {.name = name, .set = "t", .size = 8 * MIB};
         caches_fill(c, &other, MIB, true);
@@ -226,7 +226,7 @@ static void crowd(struct cache *c, unsigned round)
 static void what_is_evicted_stays_readable(void **state)
 {
     (void)state;
-    struct cache *c = caches_make_of(1, 64 * MIB, 64 * MIB);
+    struct cache *c = caches_make_of(1, 32 * MIB, 64 * MIB);
     caches_fill(c, &large, MIB, true);
     cache_flush(c);
     caches_store_is_slow(c);
@@ -337,7 +337,7 @@ static void others_leave_for_a_small_one_alone(void **state)
 static void what_is_held_stays(void **state)
 {
     (void)state;
-    struct cache *c = caches_make_of(1, 64 * MIB, 64 * MIB);
+    struct cache *c = caches_make_of(1, 32 * MIB, 64 * MIB);
     caches_fill(c, &large, MIB, true);
     cache_flush(c);
     caches_store_is_slow(c);
