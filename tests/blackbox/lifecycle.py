@@ -7,7 +7,7 @@ import os
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
-from lib import ENDED, SANITIZED, check, equal, in_parallel, main, wait_for
+from lib import ENDED, check, equal, in_parallel, main, wait_for
 from s3_lib import NAMESPACE, S3, refused
 
 DOCUMENT = "<LifecycleConfiguration>{}</LifecycleConfiguration>"
@@ -19,7 +19,7 @@ ONE_DAY = "<Expiration><Days>1</Days></Expiration>"
 ABORT = ("<AbortIncompleteMultipartUpload><DaysAfterInitiation>1</DaysAfterInitiation>"
          "</AbortIncompleteMultipartUpload>")
 LARGE = "<ObjectSizeGreaterThan>20</ObjectSizeGreaterThan>"
-MANY = 200 if SANITIZED else 600
+MANY = 200
 COPIES = [{}, {"copies": 2}, {"ec": {"data": 2, "parity": 1, "min_size": 100_000}}]
 
 # A job waits before it deletes, as long as this folder has a file of the bucket's name.

@@ -16,7 +16,7 @@ from lib import ENDED, SANITIZED, check, equal, in_parallel, main, wait_for
 ACCESS, SECRET = "AKIDRENAMERACES", "theSecretThatNobodyMaySee/+0123"
 S3 = FakeS3({ACCESS: SECRET})
 ROUNDS = 8 if SANITIZED else 20
-JOB_ROUNDS = 4 if SANITIZED else 20  # of 24 objects
+JOB_ROUNDS = 4 if SANITIZED else 8  # of 24 objects
 DATA = os.urandom(200_000)
 KINDS = {
     "one": {},

@@ -11,12 +11,12 @@ import subprocess
 import tarfile
 import tempfile
 
-from lib import SANITIZED, check, equal, in_parallel, main
+from lib import check, equal, in_parallel, main
 from members import BUCKETS, archive, member
 from members_packed import made, of_python, tree
 from object_jobs import begun, document, ended, run, slow_disks, start
 
-MANY = 1000 if SANITIZED else 10000
+MANY = 2000
 
 
 def objects(c, bucket, prefix=""):
@@ -179,7 +179,7 @@ def test_many_members_and_an_abort(c):
     files = many_archive(c)
     value = {"list": ["many.tar"], "to": "many", "names": "member"}
     c.create("many", durability="async")
-    slow_disks(c, "disk.rename", 5)
+    slow_disks(c, "disk.rename", 50_000 // MANY)
     job_id = start(c, "plain", "unarchive", value)
     begun(c, job_id)
     c.call("DELETE", f"/v1/jobs/{job_id}").expect(202)
@@ -197,7 +197,7 @@ def test_many_members_and_an_abort(c):
 def dies(c, bucket, victim_of):
     files = many_archive(c)
     c.create(bucket, durability="async")
-    slow_disks(c, "disk.rename", 5)
+    slow_disks(c, "disk.rename", 50_000 // MANY)
     job_id = start(c, "plain", "unarchive", {"list": ["many.tar"], "to": bucket, "names": "member"})
     begun(c, job_id)
     owner = c.owner("plain", "many.tar")

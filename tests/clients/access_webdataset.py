@@ -4,12 +4,12 @@
 gets an error, and no empty epoch."""
 
 import os
-import tempfile
 
 import frame  # noqa: F401 (first: the next one is found by it)
 from access_lib import GuardedCluster, make_user
 from lib import Failed, check, equal, main
-from webdataset_lib import SMALL, Epoch, all_samples, make_shards, python_with_webdataset
+from venv_lib import python_with
+from webdataset_lib import PACKAGE, SMALL, Epoch, all_samples, make_shards
 
 PROGRAM = """import webdataset as wds
 for sample in wds.WebDataset({shards!r}, shardshuffle=False):
@@ -69,6 +69,5 @@ def test_without_the_right(c):
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="dfc-webdataset-") as directory:
-        PYTHON = python_with_webdataset(directory)
-        main(Locked, targets=3)
+    PYTHON = python_with("webdataset", (PACKAGE,))
+    main(Locked, targets=3)

@@ -10,7 +10,7 @@ import aistore_lib
 from access_lib import GuardedCluster, make_user
 from aistore_lib import token_of
 from lib import main
-from venv_lib import python_with_release
+from venv_lib import environment
 
 
 def run(c, *words, token=None):
@@ -30,5 +30,5 @@ def test_who_may_list_may_not_read(c):
 
 
 if __name__ == "__main__":
-    with python_with_release("aistore", sys.argv.pop(1)) as PYTHON:
-        main(GuardedCluster, targets=2)
+    PYTHON = environment((f"aistore=={sys.argv.pop(1)}",))
+    main(GuardedCluster, targets=2)

@@ -10,7 +10,7 @@ import aistore_lib
 from access_lib import GuardedCluster
 from aistore_lib import check_anonymous, check_reader, token_of
 from lib import main
-from venv_lib import python_with_release
+from venv_lib import environment
 
 
 def run(c, *words, token=None):
@@ -30,5 +30,5 @@ def test_a_user_does_what_its_grants_say(c):
 
 
 if __name__ == "__main__":
-    with python_with_release("aistore", sys.argv.pop(1)) as PYTHON:
-        main(GuardedCluster, targets=2)
+    PYTHON = environment((f"aistore=={sys.argv.pop(1)}",))
+    main(GuardedCluster, targets=2)

@@ -11,7 +11,7 @@ import aistore_lib
 from access_lib import GuardedCluster, make_user
 from aistore_lib import check_anonymous, check_reader, token_of
 from lib import equal, main, wait_for
-from venv_lib import python_with_release
+from venv_lib import environment
 
 sys.path.insert(0, os.path.join(frame.ROOT, "tests", "reference"))
 from fake_s3 import FakeS3  # noqa: E402
@@ -75,5 +75,5 @@ def test_jobs_need_rights(c):
 
 
 if __name__ == "__main__":
-    with python_with_release("aistore", sys.argv.pop(1)) as PYTHON:
-        main(GuardedCluster, targets=2)
+    PYTHON = environment((f"aistore=={sys.argv.pop(1)}",))
+    main(GuardedCluster, targets=2)

@@ -11,7 +11,7 @@ import aistore_lib
 from access_lib import GuardedCluster
 from aistore_lib import token_of
 from lib import main, skip
-from venv_lib import python_that_has, python_with_release
+from venv_lib import environment, python_that_has
 
 PLACE = "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))"
 VERSION = "import sys; print(sys.version_info[:2])"
@@ -59,6 +59,6 @@ def test_an_epoch_outlives_a_target(c):
 if __name__ == "__main__":
     RELEASE = sys.argv.pop(1)
     python_that_has("torch")  # before an environment is made
-    with python_with_release("aistore", RELEASE, "alive_progress", "webdataset") as PYTHON:
-        SITE = torch_site(PYTHON)
-        main(GuardedCluster, targets=2)
+    PYTHON = environment((f"aistore=={RELEASE}", "alive_progress", "webdataset"))
+    SITE = torch_site(PYTHON)
+    main(GuardedCluster, targets=2)

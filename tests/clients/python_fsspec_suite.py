@@ -25,5 +25,5 @@ def test_the_suites(c):
 
 
 if __name__ == "__main__":
-    with python_with("fsspec.tests.abstract", PACKAGES) as PYTHON:
-        main(GuardedCluster, targets=2)
+    PYTHON = python_with("fsspec.tests.abstract", PACKAGES)
+    main(GuardedCluster, targets=2)

@@ -143,5 +143,5 @@ def test_workers(c):
 
 
 if __name__ == "__main__":
-    with python_with("webdataset", PACKAGES) as PYTHON:
-        main(GuardedCluster, targets=2)
+    PYTHON = python_with("webdataset", PACKAGES)
+    main(GuardedCluster, targets=2)

@@ -1,23 +1,31 @@
 """A Python with packages of the Python package index, or the test is skipped.
 
-    with python_with("webdataset", ("webdataset==1.0.2",)) as python:
-        subprocess.run([python, …])
+    python = python_with("webdataset", ("webdataset==1.0.2",))
+    subprocess.run([python, …])
 
     run_with("pyarrow", ("pyarrow==26.0.1",), GuardedCluster, targets=2)   # main() in such a Python
 
     run_beside("torch", "s3torchconnector", …)   # as run_with(), where a Python has torch
 
+An environment is made once, in the folder venvs of the build directory, for all tests that want the
+same packages.  What cannot be installed is tried again after some minutes.
+
 DFC_TORCH_PYTHON names a Python that is taken if it has the module."""
 
-import contextlib
+import fcntl
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import venv
 
 import frame  # noqa: F401 (first: the next one is found by it)
-from lib import check, main, skip
+from lib import BUILD, check, main, skip
+
+AGAIN_SECONDS = 600  # what could not be installed is tried again
 
 
 def imports(python, module):
@@ -44,36 +52,42 @@ def empty(folder, with_pip=True):
     return os.path.join(folder, "bin", "python")
 
 
-@contextlib.contextmanager
+def is_recent(path):
+    return os.path.exists(path) and time.time() - os.path.getmtime(path) < AGAIN_SECONDS
+
+
+def make(folder, packages):
+    """Why it could not be made, or ''."""
+    shutil.rmtree(folder, ignore_errors=True)
+    why = install(empty(folder), packages)
+    with open(os.path.join(folder, "refused" if why else "complete"), "w", encoding="utf-8") as f:
+        f.write(why)
+    return why
+
+
+def environment(packages):
+    """The Python of the environment with these packages, or the test is skipped."""
+    key = hashlib.sha256(" ".join((sys.executable, *packages)).encode()).hexdigest()[:12]
+    folder = os.path.join(BUILD, "venvs", packages[0].replace("=", "") + "-" + key)
+    refused = os.path.join(folder, "refused")
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    with open(folder + ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(os.path.join(folder, "complete")) and not is_recent(refused):
+            make(folder, packages)
+    if os.path.exists(refused):
+        with open(refused, encoding="utf-8") as f:
+            skip(f"{' '.join(packages)} cannot be installed: {f.read()}")
+    return os.path.join(folder, "bin", "python")
+
+
 def python_with(module, packages):
     for python in (os.environ.get("DFC_TORCH_PYTHON"), sys.executable):
         if python and imports(python, module):
-            yield python
-            return
-    with tempfile.TemporaryDirectory() as folder:
-        python = empty(folder)
-        why = install(python, packages)
-        if why:
-            skip(f"{' '.join(packages)} cannot be installed: {why}")
-        check(imports(python, module), f"{module} is installed and cannot be imported")
-        yield python
-
-
-@contextlib.contextmanager
-def python_with_release(package, release, *also):
-    """A new environment with this release alone: two of them are compared by two tests.  `also`:
-    modules that are installed beside it, each by the package of its name."""
-    folder = os.environ.get("DFC_VENVS")  # NAME/RELEASE below it: made before, for who runs it often
-    ready = folder and os.path.join(folder, package, release, "bin", "python")
-    if ready and os.path.exists(ready) and all(imports(ready, module) for module in also):
-        yield ready
-        return
-    with tempfile.TemporaryDirectory() as new:
-        python = empty(new)
-        why = install(python, (f"{package}=={release}", *also))
-        if why:
-            skip(f"{package} {release} cannot be installed: {why}")
-        yield python
+            return python
+    python = environment(packages)
+    check(imports(python, module), f"{module} is installed and cannot be imported")
+    return python
 
 
 def python_that_has(heavy):
@@ -88,8 +102,8 @@ def run_with(module, packages, make, **shape):
     """main() of the calling script, which imports the module within its tests."""
     if imports(sys.executable, module):
         main(make, **shape)
-    with python_with(module, packages) as python:
-        sys.exit(subprocess.run([python, *sys.argv], check=False).returncode)
+    python = python_with(module, packages)
+    sys.exit(subprocess.run([python, *sys.argv], check=False).returncode)
 
 
 def run_beside(heavy, module, packages, make, **shape):

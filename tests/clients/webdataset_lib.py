@@ -1,6 +1,6 @@
 """WebDataset for tests: the package, programs that read sample by sample, shards.
 
-    python = python_with_webdataset(scratch)           # or the test is skipped
+    python = python_with("webdataset", (PACKAGE,))     # of venv_lib: or the test is skipped
     epoch = Epoch(python, "import webdataset …", env)  # its prints are steps
     epoch.finish()
     equal(epoch.read, all_samples(SMALL), "samples")
@@ -10,21 +10,18 @@ import io
 import os
 import random
 import subprocess
-import sys
 import tarfile
 import tempfile
 import threading
-import venv
 
 import frame  # noqa: F401 (first: the next one is found by it)
-from lib import BUILD, WAIT_SECONDS, Failed, check, skip
+from lib import BUILD, WAIT_SECONDS, Failed
 
 PACKAGE = "webdataset==1.0.2"
 SHARDS, SAMPLES = 8, 12
 SMALL, LARGE = 40_000, 2_000_000  # of a sample; a shard of the quickstart has 512 KiB
 # Runs a program from a page; print() says what it read, and waits for the test's word.
 STEPPED = """
-import sys
 def step(*words):
     sys.stdout.write(" ".join(map(str, words)) + "\\n")
     sys.stdout.flush()
@@ -33,32 +30,6 @@ with open(sys.argv[1], encoding="utf-8") as f:
     code = compile(f.read(), sys.argv[1], "exec")
 exec(code, {"__name__": "__main__", "print": step})
 """
-
-
-# --- the package ----------------------------------------------------------------------------------
-
-def imports(python):
-    return subprocess.run([python, "-W", "ignore", "-c", "import webdataset"], capture_output=True,
-                          check=False).returncode == 0
-
-
-def python_with_webdataset(scratch):
-    if imports(sys.executable):
-        return sys.executable
-    directory = os.environ.get("DFC_WEBDATASET_VENV") or os.path.join(scratch, "venv")
-    python = os.path.join(directory, "bin", "python")
-    if not (os.path.exists(python) and imports(python)):
-        try:
-            venv.create(directory, with_pip=True)
-        except (OSError, subprocess.CalledProcessError) as e:
-            skip(f"no virtual environment (Debian: python3-venv): {e}")
-        done = subprocess.run(
-            [python, "-m", "pip", "install", "-q", "--retries", "1", "--timeout", "30", PACKAGE],
-            capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            skip(f"{PACKAGE} cannot be installed: {done.stderr.strip().splitlines()[-1:]}")
-    check(imports(python), f"{PACKAGE} is installed and cannot be imported")
-    return python
 
 
 # --- programs -------------------------------------------------------------------------------------

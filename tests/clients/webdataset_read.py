@@ -7,13 +7,12 @@ says so: a kill comes where it is meant to come.  Skipped where the package is n
 
 import os
 import re
-import tempfile
 import threading
 
 import frame
 from lib import check, equal, main
-from webdataset_lib import (LARGE, SAMPLES, SHARDS, SMALL, Epoch, all_samples, make_shards,
-                            python_with_webdataset)
+from venv_lib import python_with
+from webdataset_lib import LARGE, PACKAGE, SAMPLES, SHARDS, SMALL, Epoch, all_samples, make_shards
 
 AWAY_SECONDS = 4
 
@@ -96,6 +95,5 @@ def test_dfcctl_in_the_middle_of_a_shard(c):
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="dfc-webdataset-") as directory:
-        PYTHON = python_with_webdataset(directory)
-        main(targets=3)
+    PYTHON = python_with("webdataset", (PACKAGE,))
+    main(targets=3)
