@@ -32,6 +32,8 @@ struct cache;
 int cache_open(const struct cache_options *options, struct cache **out, struct error *err);
 void cache_close(struct cache *c); /* what was handed over is written; NULL is fine */
 DEFINE_CLEANUP(struct cache, cache_close);
+/* Those of the directories that can be used, malloc'ed; NULL: none.  Of the others it is warned. */
+char *cache_usable(const char *directories);
 
 struct cache_span {
     const struct cache_entity *entity;

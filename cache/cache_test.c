@@ -181,17 +181,21 @@ static void a_full_disk_drops(void **state)
 static void a_disk_that_fails_is_left_alone(void **state)
 {
     (void)state;
-    const struct cache_entity e = {.name = "1", .set = "s", .size = MIB};
+    static const struct cache_entity lost[] = {{.name = "1", .set = "s", .size = MIB},
+                                               {.name = "2", .set = "s", .size = MIB},
+                                               {.name = "3", .set = "s", .size = MIB}};
+    const struct cache_entity e = {.name = "4", .set = "s", .size = MIB};
     struct cache *c = caches_make(1);
+    for (unsigned i = 0; i < 3; i++)
+        caches_fill(c, &lost[i], MIB, false);
     caches_fill(c, &e, MIB, false);
     cache_flush(c);
     assert_int_equal(fault_configure("cache.read=EIO", NULL), 0);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(caches_read_all(c, &e), 0);
+        assert_int_equal(caches_read_all(c, &lost[i]), 0);
     assert_int_equal(fault_configure(NULL, NULL), 0);
     assert_int_equal(caches_read_all(c, &e), 0); /* it is not asked */
-    const struct cache_entity other = {.name = "2", .set = "s", .size = MIB};
-    assert_false(caches_fill_span(c, &other, 0, MIB, true));
+    assert_false(caches_fill_span(c, &lost[0], 0, MIB, true));
     uint64_t got = 0;
     for (unsigned i = 0; i < 2000 && got == 0; i++) { /* it is tried each half second */
         got = caches_read_all(c, &e);

@@ -10,7 +10,7 @@
  * Pieces are not synced: after a loss of power the sums tell which are good.  Only the owner may
  * read the files.  Any thread may call; of one piece that is being written, one at a time.
  *
- * Fault points: cache.read, cache.write, cache.rename. */
+ * Fault points: cache.read, cache.write, cache.rename, cache.scan. */
 #pragma once
 
 #include "cache/piece.h"

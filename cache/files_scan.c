@@ -11,6 +11,7 @@
 #include "cache/files_parts.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/fault.h"
 #include "common/mem.h"
 
 struct scan {
@@ -68,10 +69,13 @@ static void scan_add(struct scan *s, int directory, const char *name)
     s->seen[s->count++] = found;
 }
 
-/* each() for every name in the directory `name` of `at`. */
+/* each() for every name in the directory `name` of `at`: the first error, after all names. */
 static int scan_names(struct scan *s, int at, const char *name,
                       int (*each)(struct scan *s, int directory, const char *name))
 {
+    const int fault = fault_errno("cache.scan");
+    if (fault != 0)
+        return -fault;
     int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno == ENOTDIR || errno == ENOENT || errno == ELOOP ? 0 : -errno;
@@ -83,9 +87,9 @@ static int scan_names(struct scan *s, int at, const char *name,
     }
     int rc = 0;
     const struct dirent *e;
-    while (rc == 0 && (errno = 0, e = readdir(d)) != NULL) {
-        if (e->d_name[0] != '.')
-            rc = each(s, dirfd(d), e->d_name);
+    while ((errno = 0, e = readdir(d)) != NULL) {
+        int one = e->d_name[0] != '.' ? each(s, dirfd(d), e->d_name) : 0;
+        rc = rc != 0 ? rc : one;
     }
     if (rc == 0 && errno != 0)
         rc = -errno;

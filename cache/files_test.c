@@ -308,6 +308,26 @@ static void note(void *context, const struct files_seen *s)
     seen->count++;
 }
 
+/* Of three sets one cannot be listed. */
+static void a_directory_that_fails_hides_no_other(void **state)
+{
+    (void)state;
+    struct seen seen = {0};
+    struct files *f = open_files();
+    for (unsigned i = 0; i < 3; i++) {
+        char set[32];
+        snprintf(set, sizeof set, "set %u", i);
+        const struct cache_entity e = {.name = "e", .set = set, .size = PIECE_BYTES + SIZE};
+        const struct piece p = piece_of(&e, 1);
+        assert_int_equal(put(f, &p), 0);
+    }
+    assert_int_equal(fault_configure("cache.scan=EIO@2", NULL), 0); /* the first of the sets */
+    assert_int_equal(files_scan(f, note, &seen), -EIO);
+    assert_int_equal(fault_configure(NULL, NULL), 0);
+    assert_int_equal(seen.count, 2);
+    files_close(f);
+}
+
 static void a_scan_finds_pieces_alone(void **state)
 {
     (void)state;
@@ -347,6 +367,7 @@ int main(void)
         TEST(a_failed_write_leaves_nothing),
         TEST(kill_9_at_each_step),
         TEST(a_scan_finds_pieces_alone),
+        TEST(a_directory_that_fails_hides_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

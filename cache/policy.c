@@ -233,7 +233,7 @@ static void held_change(struct policy *p, const struct piece_id *id, int64_t by)
         (*at)->id = *id;
     }
     struct held *h = *at;
-    if (h == NULL)
+    if (h == NULL || h->holds + by < 0)
         return;
     h->holds = (uint32_t)(h->holds + by);
     if (h->holds == 0) {
@@ -377,6 +377,8 @@ void policy_hold(struct policy *p, const struct piece_id *id, int by)
         held_change(p, id, by);
         return;
     }
+    if (by < 0 && e->holds < (uint32_t)-by)
+        return; /* held while it was elsewhere */
     e->holds += (uint32_t)by;
     e->set->holds += (uint64_t)by;
 }

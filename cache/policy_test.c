@@ -118,6 +118,7 @@ static void what_is_held_stays(void **state)
     const struct piece_id one = id_of(1), two = id_of(2), other = id_of(3);
     policy_add(p, &one, 1, 10, 0);
     policy_add(p, &two, 2, 10, 0);
+    policy_hold(p, &one, -1); /* held while it was elsewhere */
     policy_hold(p, &one, 1);
     policy_hold(p, &one, 1);
     policy_hold(p, &other, 1); /* it is not there */

@@ -189,11 +189,13 @@ static void forget(struct tier *t, const struct piece_id *id)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* What cannot be used is not there any more. */
+/* What cannot be used is not there any more: the store's bytes take its place. */
 static void read_failed(struct tier *t, const struct piece *p, int rc)
 {
-    if (rc == -ENOENT || rc == -EBADMSG)
+    if (rc == -ENOENT || rc == -EBADMSG || rc == -EIO)
         forget(t, &p->id);
+    if (rc == -EIO)
+        files_remove(t->files, &p->id, p->set); /* the error counts, whatever comes of it */
     if (rc == -EBADMSG)
         rc = remove_damaged(t, p);
     tier_note(t, "read", rc);

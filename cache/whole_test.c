@@ -90,7 +90,7 @@ static void pieces_become_one_file(void **state)
         assert_int_equal(files_of(""), 4);
         assert_int_equal(cache_whole(c, &large), -1); /* it is asked for, for later */
         settle();
-        int fd = whole_at_last(c, &large);
+        int fd = cache_whole(c, &large);
         check_file(fd, &large);
         close(fd);
         assert_int_equal(files_of("-ffffffffffffffff"), 1);
@@ -256,8 +256,7 @@ static void there_must_be_room(void **state)
 static void an_error_leaves_the_pieces(void **state)
 {
     (void)state;
-    static const char *const faults[] = {"cache.write=ENOSPC", "cache.rename=EIO",
-                                         "cache.read=EIO"};
+    static const char *const faults[] = {"cache.write=ENOSPC", "cache.rename=EIO"};
     for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         struct error err = ERROR_INIT;
         struct cache *c = make_filled(1, &large);
@@ -270,6 +269,37 @@ static void an_error_leaves_the_pieces(void **state)
         assert_int_equal(caches_teardown(NULL), 0);
         assert_int_equal(caches_setup(NULL), 0);
     }
+}
+
+/* Only the piece that could not be read is lost. */
+static void a_bad_sector_costs_its_piece(void **state)
+{
+    (void)state;
+    struct cache *c = make_filled(1, &large);
+    assert_int_equal(fault_configure("cache.read=EIO@3", NULL), 0);
+    assert_int_equal(whole_of(c, &large), -1);
+    fault_configure(NULL, NULL);
+    assert_int_equal(caches_read_all(c, &large), large.size - PIECE_BYTES);
+    caches_fill(c, &large, MIB, true);
+    cache_flush(c);
+    assert_int_equal(caches_read_all(c, &large), large.size);
+    close(whole_at_last(c, &large));
+    cache_close(c);
+}
+
+/* What the copy waits for the disk nobody else does. */
+static void a_copy_makes_no_slow_disk(void **state)
+{
+    (void)state;
+    struct cache *c = make_filled(1, &large);
+    assert_int_equal(fault_configure("cache.read=delay:2", NULL), 0);
+    assert_int_equal(cache_whole(c, &large), -1);
+    settle();
+    fault_configure(NULL, NULL);
+    int fd = cache_whole(c, &large);
+    check_file(fd, &large);
+    close(fd);
+    cache_close(c);
 }
 
 static void what_a_kill_left_is_removed(void **state)
@@ -386,6 +416,8 @@ int main(void)
         TEST(what_is_evicted_stays_readable),
         TEST(there_must_be_room),
         TEST(an_error_leaves_the_pieces),
+        TEST(a_bad_sector_costs_its_piece),
+        TEST(a_copy_makes_no_slow_disk),
         TEST(what_a_kill_left_is_removed),
         TEST(readers_find_all_bytes_meanwhile),
         TEST(others_leave_for_a_small_one_alone),

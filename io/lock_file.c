@@ -2,9 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/log.h"
 
 static int lock_taken(const char *path, int fd, struct error *err)
 {
@@ -14,6 +18,15 @@ static int lock_taken(const char *path, int fd, struct error *err)
         owner[strcspn(owner, "\n")] = '\0';
     return error_set(err, E_EXISTS, "'%s' is locked: process %s uses this directory", path,
                      n > 0 ? owner : "(unknown)");
+}
+
+/* It is for people: a full disk keeps nobody from the lock. */
+static void write_owner(int fd)
+{
+    char text[24];
+    int len = snprintf(text, sizeof text, "%d\n", (int)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)len, 0) != len)
+        log_warn("a lock does not say who has it", lstr("error", strerror(errno)));
 }
 
 int lock_file_take(const char *path, int *fd, struct error *err)
@@ -28,10 +41,7 @@ int lock_file_take(const char *path, int *fd, struct error *err)
             return lock_taken(path, lock, err);
         return error_errno(err, errno, "lock '%s'", path);
     }
-    char text[24];
-    int len = snprintf(text, sizeof text, "%d\n", (int)getpid());
-    if (ftruncate(lock, 0) != 0 || pwrite(lock, text, (size_t)len, 0) != len)
-        return error_errno(err, errno, "write '%s'", path);
+    write_owner(lock);
     *fd = steal_fd(&lock);
     return 0;
 }

@@ -219,6 +219,8 @@ int tiers_whole(struct tiers *t, const struct entity *e)
 
 void tiers_hold(struct tiers *t, const struct entity *e, int by)
 {
+    if (t->cache == NULL)
+        return;
     struct named n = named_of(t, e);
     cache_hold(t->cache, &n.entity, by);
     named_done(&n);

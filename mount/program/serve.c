@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "api/client.h"
+#include "cache/cache.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "mount/fuse/session.h"
@@ -126,9 +127,17 @@ static bool begins(const struct mounted *m)
     return m->ready >= 0 || (m->session != NULL && !session_has_served(m->session));
 }
 
+/* A disk that failed since the mount began does not end it. */
+static void drop_failed_caches(struct mounted *m)
+{
+    if (m->cache_directories != NULL && m->session != NULL && session_has_served(m->session))
+        m->cache_directories = cache_usable(m->cache_directories); /* until the process ends */
+}
+
 int serve(struct mounted *m)
 {
     struct dfc_client *client;
+    drop_failed_caches(m);
     int code = client_open(m->options, m->ca_file, SERVE_THREADS, &client);
     if (code != PROGRAM_OK)
         return code;

@@ -54,10 +54,8 @@ int vfs_open_tiers(struct vfs *v, struct dfc_error *err)
 
 void vfs_let_pass(struct vfs *v, const struct backings *backings)
 {
-    if (v->tiers.cache == NULL)
-        return;
-    v->tiers.joins = true;
-    passing_start(&v->passing, backings);
+    v->tiers.joins = v->tiers.cache != NULL;
+    passing_start(&v->passing, backings, v->tiers.joins);
 }
 
 uint64_t vfs_buffer_bytes(const struct vfs *v)

@@ -46,7 +46,7 @@ static void give_node(struct vfs_file *f)
 {
     if (f->of == NULL)
         return;
-    passing_close(&f->vfs->passing, f->of, f->entity, f->backing);
+    passing_close(&f->vfs->passing, f->of, f->backing);
     nodes_forget(&f->vfs->nodes, f->of, 1);
 }
 

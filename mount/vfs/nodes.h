@@ -29,6 +29,7 @@ struct node {
     uint64_t uses;
     unsigned served, passed; /* opens for reading; of passing.h, as the next is */
     int backing;             /* 0: none */
+    struct entity *held;     /* whose bytes the backing has */
     struct node *chain;
 };
 

@@ -18,11 +18,11 @@ void passing_done(struct passing *p)
     pthread_mutex_destroy(&p->lock);
 }
 
-void passing_start(struct passing *p, const struct backings *backings)
+void passing_start(struct passing *p, const struct backings *backings, bool can_begin)
 {
     p->backings = *backings;
-    p->is_on = true;
-    metric_set(metric_get(M_mount_passthrough, NULL), 1);
+    p->is_on = can_begin;
+    metric_set(metric_get(M_mount_passthrough, NULL), can_begin);
 }
 
 /* Under the lock. */
@@ -38,18 +38,26 @@ static int backing_new(struct passing *p, int fd)
     return 0;
 }
 
-static void begin(struct passing *p, struct node *node, const struct entity *e, int fd)
+/* Later opens of the node may have another entity: its tag changes when a backend has got it. */
+static void hold(struct passing *p, struct node *node, struct entity *e)
+{
+    node->held = entity_ref(e);
+    tiers_hold(p->tiers, e, 1);
+}
+
+static void begin(struct passing *p, struct node *node, struct entity *e, int fd)
 {
     node->backing = backing_new(p, fd);
     if (node->backing > 0)
-        tiers_hold(p->tiers, e, 1);
+        hold(p, node, e);
 }
 
-static void end(struct passing *p, struct node *node, const struct entity *e)
+static void end(struct passing *p, struct node *node)
 {
     p->backings.close(p->backings.context, node->backing);
     node->backing = 0;
-    tiers_hold(p->tiers, e, -1);
+    tiers_hold(p->tiers, node->held, -1);
+    entity_unref(steal(node->held));
 }
 
 static bool is_on(struct passing *p)
@@ -60,7 +68,7 @@ static bool is_on(struct passing *p)
     return on;
 }
 
-int passing_open(struct passing *p, struct node *node, const struct entity *e)
+int passing_open(struct passing *p, struct node *node, struct entity *e)
 {
     /* Not under the lock: the disk may be slow. */
     _cleanup_close_ int fd = is_on(p) ? tiers_whole(p->tiers, e) : -1;
@@ -78,11 +86,11 @@ int passing_open(struct passing *p, struct node *node, const struct entity *e)
     return backing;
 }
 
-void passing_restore(struct passing *p, struct node *node, const struct entity *e, int backing)
+void passing_restore(struct passing *p, struct node *node, struct entity *e, int backing)
 {
     pthread_mutex_lock(&p->lock);
     if (backing > 0 && node->passed == 0)
-        tiers_hold(p->tiers, e, 1);
+        hold(p, node, e);
     if (backing > 0) {
         node->backing = backing;
         node->passed++;
@@ -92,12 +100,12 @@ void passing_restore(struct passing *p, struct node *node, const struct entity *
     pthread_mutex_unlock(&p->lock);
 }
 
-void passing_close(struct passing *p, struct node *node, const struct entity *e, int backing)
+void passing_close(struct passing *p, struct node *node, int backing)
 {
     pthread_mutex_lock(&p->lock);
     if (backing == 0)
         node->served--;
     else if (--node->passed == 0)
-        end(p, node, e);
+        end(p, node);
     pthread_mutex_unlock(&p->lock);
 }

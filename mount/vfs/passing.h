@@ -20,12 +20,13 @@ struct passing {
 
 void passing_init(struct passing *p, struct tiers *tiers); /* borrowed */
 void passing_done(struct passing *p);
-void passing_start(struct passing *p, const struct backings *backings);
+/* can_begin: opens may begin to pass; those of the process before end in any case. */
+void passing_start(struct passing *p, const struct backings *backings, bool can_begin);
 
 /* One open more of the entity's node: the kernel's number of the file that it reads; 0: this
  * process reads. */
-int passing_open(struct passing *p, struct node *node, const struct entity *e);
+int passing_open(struct passing *p, struct node *node, struct entity *e);
 /* An open of the process before. */
-void passing_restore(struct passing *p, struct node *node, const struct entity *e, int backing);
+void passing_restore(struct passing *p, struct node *node, struct entity *e, int backing);
 /* The ledger does not have the open any more: the number may get another meaning. */
-void passing_close(struct passing *p, struct node *node, const struct entity *e, int backing);
+void passing_close(struct passing *p, struct node *node, int backing);

@@ -67,7 +67,7 @@ static int set_up(void **state)
     x.entity = entity_new("o", "\"1\"", "", SIZE);
     const struct backings backings = {&x.kernel, kernel_open, kernel_close};
     passing_init(&x.passing, &x.tiers);
-    passing_start(&x.passing, &backings);
+    passing_start(&x.passing, &backings, true);
     *state = &x;
     return 0;
 }
@@ -102,7 +102,7 @@ static int open_it(struct fixture *x)
 
 static void close_it(struct fixture *x, int backing)
 {
-    passing_close(&x->passing, &x->node, x->entity, backing);
+    passing_close(&x->passing, &x->node, backing);
 }
 
 static void the_first_open_decides(void **state)
@@ -124,6 +124,42 @@ static void the_first_open_decides(void **state)
     assert_int_equal(open_it(x), 2);
     close_it(x, 2);
     assert_int_equal(x->kernel.opened, x->kernel.closed);
+}
+
+/* A backend has got the object: its tag is another one, and its bytes are the same. */
+static void what_the_first_open_held_is_released(void **state)
+{
+    struct fixture *x = *state;
+    join(x);
+    assert_int_equal(open_it(x), 1);
+    struct entity *other = entity_new("o", "\"2\"", "", SIZE);
+    assert_int_equal(passing_open(&x->passing, &x->node, other), 1);
+    assert_ptr_equal(x->node.held, x->entity);
+    entity_unref(other);
+    close_it(x, 1);
+    assert_ptr_equal(x->node.held, x->entity);
+    close_it(x, 1);
+    assert_null(x->node.held);
+}
+
+/* The cache could not be opened again: what passes ends, and nothing more begins. */
+static void without_a_cache_the_rest_ends(void **state)
+{
+    struct fixture *x = *state;
+    struct tiers none = {.scope = x->tiers.scope};
+    struct passing without;
+    const struct backings backings = {&x->kernel, kernel_open, kernel_close};
+    passing_init(&without, &none);
+    passing_start(&without, &backings, false);
+    x->kernel.next = 7;
+    passing_restore(&without, &x->node, x->entity, 7);
+    assert_int_equal(passing_open(&without, &x->node, x->entity), 7);
+    passing_close(&without, &x->node, 7);
+    passing_close(&without, &x->node, 7);
+    assert_int_equal(x->kernel.closed, 1);
+    assert_int_equal(passing_open(&without, &x->node, x->entity), 0);
+    passing_close(&without, &x->node, 0);
+    passing_done(&without);
 }
 
 static void opens_of_the_process_before_decide(void **state)
@@ -163,6 +199,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_first_open_decides),
         TEST(opens_of_the_process_before_decide),
+        TEST(what_the_first_open_held_is_released),
+        TEST(without_a_cache_the_rest_ends),
         TEST(a_kernel_that_refuses_is_not_asked_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
