@@ -279,6 +279,29 @@ def test_a_disk_that_fails(c):
         check("state=sick" in text, f"the log does not say that the disk failed: {text}")
 
 
+def test_a_disk_that_fails_before_a_kill(c):
+    """Of two directories one is read-only when the next process begins: it does without."""
+    put_all(c, "lost", SMALL)
+    bad, good = cache_of(c, "bad"), cache_of(c, "good")
+    log = os.path.join(c.dir, "lost.log")
+    with mounted(c, "dfc://lost", f"--cache-dir={bad}:{good}", f"--log-file={log}") as path:
+        check_all(path, SMALL)
+        try:
+            run("mount", "-t", "tmpfs", "-o", "ro", "tmpfs", bad + "/dfc-cache")
+        except Failed as e:
+            skip(f"no tmpfs can be mounted: {e}")
+        try:
+            pid = server(path)
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: server(path) != pid, "another process")
+            check_all(path, SMALL)
+        finally:
+            run("umount", bad + "/dfc-cache")
+    with open(log, encoding="utf-8") as f:
+        text = f.read()
+    check("cache directory is not used" in text, f"the log says nothing of it: {text}")
+
+
 def test_one_owner_of_a_directory(c):
     put_all(c, "owner", SMALL)
     cache, other = cache_of(c, "owner"), cache_of(c, "owner2")
