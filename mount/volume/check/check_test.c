@@ -285,6 +285,28 @@ static void counters_in_use_are_no_damage(void **state)
     assert_int_equal(c.findings[0].id, 8);
 }
 
+/* A clone between the files and the counts of each look: two clones, of one difference. */
+static void counts_beside_clones_are_no_damage(void **state)
+{
+    (void)state;
+    struct check_finding was[] = {
+        {.kind = CHECK_SHARED, .id = 7, .is = 2, .should = 1},
+        {.kind = CHECK_SHARED, .id = 8, .is = 2, .should = 1},
+        {.kind = CHECK_USE_INODES, .is = 11, .should = 10},
+        {.kind = CHECK_USE_BYTES, .is = 101, .should = 100},
+    };
+    struct check_finding is[] = {
+        {.kind = CHECK_SHARED, .id = 7, .is = 3, .should = 2},
+        {.kind = CHECK_SHARED, .id = 8, .is = 2, .should = 1},
+        {.kind = CHECK_USE_INODES, .is = 12, .should = 11},
+        {.kind = CHECK_USE_BYTES, .is = 102, .should = 101},
+    };
+    struct check c = {.findings = was, .count = 4}, again = {.findings = is, .count = 4};
+    check_keep_common(&c, &again);
+    assert_int_equal(c.count, 1);
+    assert_int_equal(c.findings[0].id, 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +322,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(only_what_is_found_twice_counts, clients_setup,
                                         clients_teardown),
         cmocka_unit_test(counters_in_use_are_no_damage),
+        cmocka_unit_test(counts_beside_clones_are_no_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

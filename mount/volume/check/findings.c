@@ -50,12 +50,18 @@ char *check_text(const struct check_finding *f)
     return xprintf("%s: %s", what, texts[f->kind]);
 }
 
-/* A quota's counters change with the files below it.  A look reads them after the files, so their
- * difference may be the same twice, as with a steady writer: only numbers that rest are damage. */
+static bool is_of_many(enum check_kind kind)
+{
+    return (kind >= CHECK_QUOTA_GONE && kind <= CHECK_QUOTA_OF) || kind == CHECK_SHARED ||
+           kind == CHECK_USE_INODES || kind == CHECK_USE_BYTES;
+}
+
+/* A count of many files changes with each of them.  A look reads it after the files, so the
+ * difference may be the same twice, as with a steady writer, or with a clone in each look.  Only
+ * numbers that rest are damage. */
 static bool is_at_rest(const struct check_finding *a, const struct check_finding *b)
 {
-    const bool of_quota = a->kind >= CHECK_QUOTA_GONE && a->kind <= CHECK_QUOTA_OF;
-    return !of_quota || (a->is == b->is && a->should == b->should);
+    return !is_of_many(a->kind) || (a->is == b->is && a->should == b->should);
 }
 
 static bool is_same(const struct check_finding *a, const struct check_finding *b)
