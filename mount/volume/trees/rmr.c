@@ -17,7 +17,10 @@
 #include "mount/volume/trees/restamp.h"
 #include "mount/volume/trees/rights.h"
 
-enum { PAGE = 64 }; /* names of one commit */
+enum {
+    PAGE = 64,       /* names of one commit */
+    EMPTY_TRIES = 10 /* looks that find no names, though the directory counts some */
+};
 
 /* ---- files of a directory ---- */
 
@@ -95,6 +98,7 @@ int volume_unlink_many(struct volume *v, uint64_t directory, const char *const *
 
 struct frame {
     uint64_t parent, ino;
+    unsigned empty_tries; /* in a row */
     struct attr parent_attr, attr;
     char name[META_NAME_MAX + 1];
 };
@@ -154,12 +158,25 @@ static int remove_page(struct removal *r, const struct frame *f, struct volume_n
     return rc == -ENOENT ? 0 : fail_at(r, f->name, rc);
 }
 
+/* The directory counts names.  Another client may have made them after the look; a count that stays
+ * without names is damage, and would be found so for ever. */
+static int look_again(struct removal *r, bool had_names)
+{
+    struct frame *f = &r->frames[r->depth - 1];
+    f->empty_tries = had_names ? 0 : f->empty_tries + 1;
+    if (f->empty_tries < EMPTY_TRIES)
+        return 0;
+    log_warn("an empty directory counts entries, and stays; 'fs fsck --repair' counts them anew",
+             lstr("volume", volume_format(r->v)->name), lu64("directory", f->ino));
+    return fail_at(r, f->name, -EIO);
+}
+
 /* The top frame: its names, and itself as soon as there are none. */
 static int step(struct removal *r)
 {
     const struct frame f = r->frames[r->depth - 1]; /* the stack may move */
     struct volume_name *names;
-    size_t count;
+    size_t count = 0;
     bool more, empty = true;
     const bool may_read =
         access_may(&f.attr, r->caller, ACCESS_READ | ACCESS_WRITE | ACCESS_SEARCH);
@@ -173,8 +190,8 @@ static int step(struct removal *r)
             return rc;
     }
     rc = remove_directory(r->v, f.parent, f.name);
-    if (rc == -ENOTEMPTY && may_read) /* another client was there: once more */
-        return 0;
+    if (rc == -ENOTEMPTY && may_read)
+        return look_again(r, count > 0);
     r->tally->inodes += rc == 0;
     r->depth--;
     if (rc == -ENOTEMPTY)

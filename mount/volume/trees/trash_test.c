@@ -320,13 +320,17 @@ static void test_long_names(void **state)
     check_all();
 }
 
-static void damage(uint64_t ino)
+static void damage(struct meta_step step)
 {
     struct error err = ERROR_INIT;
-    const struct meta_step step = {
-        .kind = META_PUT, .key = meta_key_point(META_ATTR, ino), .data = "?", .size = 1};
     struct meta_commit c = {.steps = &step, .count = 1};
     assert_int_equal(f.m->ops->commit(f.m, &c, &err), 0);
+}
+
+static void make_unreadable(uint64_t ino)
+{
+    damage((struct meta_step){
+        .kind = META_PUT, .key = meta_key_point(META_ATTR, ino), .data = "?", .size = 1});
 }
 
 static bool is_gone(uint64_t ino)
@@ -363,8 +367,8 @@ static void test_damage_stops_nothing_else(void **state)
     assert_int_equal(volume_beat(f.a), 0);
     assert_int_equal(volume_beat(f.b), 0);
     assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, "f4"), 0);
-    damage(inodes[1]);
-    damage(below);
+    make_unreadable(inodes[1]);
+    make_unreadable(below);
     advance(4 * TRASH_DAY_MS);
     assert_int_equal(volume_beat(f.a), 0);
     assert_int_equal(volume_beat(f.b), 0);
@@ -380,6 +384,31 @@ static void test_damage_stops_nothing_else(void **state)
     assert_false(is_gone(below) || is_gone(sub) || is_gone(d));
     assert_int_equal(lookup(TRASH_INO, "1970-01-01-01"), 0); /* the second hour */
     assert_true(lookup(TRASH_INO, HOUR) != 0);
+}
+
+static bool stops_after(void *left)
+{
+    return --*(int *)left < 0;
+}
+
+static void test_a_wrong_count_stops_nothing_else(void **state)
+{
+    int left = 1000;
+    struct volume_tally tally;
+    const struct volume_caller patient = {.stops = stops_after, .context = &left};
+    (void)state;
+    uint64_t d = make(VOLUME_ROOT, "d", S_IFDIR | 0755), sub = make(d, "sub", S_IFDIR | 0755);
+    uint64_t after = make(VOLUME_ROOT, "x", S_IFREG | 0644);
+    assert_int_equal(volume_rmr(f.a, VOLUME_ROOT, "d", &root, false, &tally), 0);
+    assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, "x"), 0);
+    damage((struct meta_step){.kind = META_ADD,
+                              .key = meta_key_point(META_ATTR, sub),
+                              .offset = ATTR_ENTRIES,
+                              .number = 1});
+    advance(3 * TRASH_DAY_MS);
+    assert_int_equal(volume_trash_clean(f.a, &patient, 0), -EIO);
+    assert_int_equal(attr_of(after).nlink, 0);
+    assert_int_equal(lookup(d, "sub"), sub);
 }
 
 enum { LEASE_MS = 90000 };
@@ -557,6 +586,7 @@ int main(void)
         TEST(test_removed_for_ever),
         TEST(test_long_names),
         TEST(test_damage_stops_nothing_else),
+        TEST(test_a_wrong_count_stops_nothing_else),
         TEST(test_the_lease_is_renewed),
         TEST(test_without_the_lease_cleaning_ends),
         TEST(test_a_file_with_another_name_stays_out_of_a_quota),

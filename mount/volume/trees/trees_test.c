@@ -82,6 +82,30 @@ static void test_rmr_removes_all(void **state)
     assert_int_equal(entries(VOLUME_ROOT), 0);
 }
 
+static bool stops_after(void *left)
+{
+    return --*(int *)left < 0;
+}
+
+/* An empty directory that counts a name: there is an end. */
+static void test_rmr_beside_a_wrong_count(void **state)
+{
+    int left = 1000;
+    struct volume_tally tally;
+    struct error err = ERROR_INIT;
+    const struct volume_caller patient = {.stops = stops_after, .context = &left};
+    (void)state;
+    const uint64_t sub = make(make(VOLUME_ROOT, "top", S_IFDIR | 0755), "sub", S_IFDIR | 0755);
+    const struct meta_step step = {.kind = META_ADD,
+                                   .key = meta_key_point(META_ATTR, sub),
+                                   .offset = ATTR_ENTRIES,
+                                   .number = 1};
+    struct meta_commit c = {.steps = &step, .count = 1};
+    assert_int_equal(f.m->ops->commit(f.m, &c, &err), 0);
+    assert_int_equal(volume_rmr(f.a, VOLUME_ROOT, "top", &patient, true, &tally), -EIO);
+    assert_string_equal(tally.name, "sub");
+}
+
 static void own(uint64_t ino, uint32_t uid, uint32_t mode)
 {
     const struct volume_set set = {
@@ -160,9 +184,8 @@ static void test_many_names_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_rmr_removes_all),
-        TEST(test_rmr_needs_rights),
-        TEST(test_rmr_is_interrupted),
+        TEST(test_rmr_removes_all),    TEST(test_rmr_beside_a_wrong_count),
+        TEST(test_rmr_needs_rights),   TEST(test_rmr_is_interrupted),
         TEST(test_many_names_at_once),
     };
     return cmocka_run_group_tests_name("mount_trees", tests, NULL, NULL);
