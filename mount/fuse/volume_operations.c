@@ -259,12 +259,25 @@ static void do_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info
     reply_error(req, 0);
 }
 
+/* Names and attributes are as old as the page that they were read with, and so much less may the
+ * kernel keep them.  So it has none that are older than after a lookup: behind --attr-ttl an entry
+ * has no attributes, and the kernel looks the name up. */
+static void take_attributes(fuse_req_t req, const struct volfs_entry *e,
+                            struct fuse_entry_param *entry)
+{
+    const double age_s = (double)e->age_ms / 1000;
+    if (!e->known || age_s >= of(req)->attr_ttl_s)
+        return;
+    *entry = entry_of(req, &e->st);
+    entry->attr_timeout -= age_s;
+    entry->entry_timeout = entry->entry_timeout > age_s ? entry->entry_timeout - age_s : 0;
+}
+
 static bool page_take(void *context, const struct volfs_entry *e)
 {
     struct page *p = context;
     struct fuse_entry_param entry = {.attr = e->st}; /* node 0: no attributes */
-    if (e->known)
-        entry = entry_of(p->req, &e->st);
+    take_attributes(p->req, e, &entry);
     if (!page_has_room(p, e->name))
         return false;
     page_put(p, e->name, &entry, e->next);

@@ -4,10 +4,14 @@
  *
  * The kernel drops the end of a reply that its caller has no room for, and goes back to it with the
  * next call.  So a reply ends with its page: the page stays until a call begins behind it, and what
- * was dropped is in it. */
+ * was dropped is in it.
+ *
+ * So a page may be of any age, and its reader may go back in it.  Each entry says how old its
+ * attributes are, and has none if this client has changed them since. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "mount/volfs/volfs_parts.h"
 
@@ -27,7 +31,8 @@ struct volfs_directory {
     struct arena *arena; /* of the page */
     struct volume_name *names;
     size_t count;
-    uint64_t first; /* which entry the page begins with */
+    uint64_t first;            /* which entry the page begins with */
+    uint64_t read_ms, changes; /* when it was read; volume_changes() of then */
     bool more;
     char last[META_NAME_MAX + 1];  /* name of the page */
     char after[META_NAME_MAX + 1]; /* the page begins behind it */
@@ -92,6 +97,8 @@ static int next_page(struct volfs_directory *d)
     memcpy(d->after, d->last, sizeof d->after);
     d->first += d->count;
     d->count = 0;
+    d->read_ms = clock_ms();
+    d->changes = volume_changes(d->v->volume);
     int rc = volume_readdir(d->v->volume, d->ino, d->last, PAGE, d->arena, &d->names, &d->count,
                             &d->more);
     if (rc == 0 && d->count > 0)
@@ -214,12 +221,15 @@ static struct volfs_entry entry_of(const struct volfs_directory *d, uint64_t off
     struct volfs_entry e = {
         .name = n->name,
         .next = offset + 1,
-        .known = n->known,
         .st = {.st_ino = n->ino, .st_mode = n->type},
+        .age_ms = clock_ms() - d->read_ms,
     };
     const struct volume_inode inode = {n->ino, n->attr};
-    if (n->known)
-        volfs_stat(d->v, &inode, &e.st);
+    if (!n->known)
+        return e;
+    volfs_stat(d->v, &inode, &e.st);
+    /* Asked last: what is pending above may be committed at any moment. */
+    e.known = !volume_is_changed(d->v->volume, n->ino, d->changes);
     return e;
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -53,6 +54,7 @@ struct reply {
     uint64_t next;
     unsigned count, names;
     char seen[8][16];
+    struct volfs_entry last;
 };
 
 static bool fill(void *context, const struct volfs_entry *e)
@@ -63,6 +65,7 @@ static bool fill(void *context, const struct volfs_entry *e)
     if (r->count++ >= r->taken)
         return true;
     r->next = e->next;
+    r->last = *e;
     if (e->name[0] != '.')
         snprintf(r->seen[r->names++], sizeof r->seen[0], "%s", e->name);
     return true;
@@ -106,11 +109,49 @@ static void behind_the_end_is_nothing(void **state)
     volfs_closedir(d);
 }
 
+/* The entry at the offset. */
+static struct volfs_entry entry_at(struct volfs_directory *d, uint64_t offset)
+{
+    struct reply r = {.room = 1, .taken = 1};
+    assert_int_equal(volfs_readdir(d, offset, fill, &r), 0);
+    assert_int_equal(r.count, 1);
+    return r.last;
+}
+
+/* A reader goes back in its page: the kernel must not get the owner of before. */
+static void what_has_changed_is_not_known(void **state)
+{
+    struct volfs_directory *d;
+    struct stat st;
+    const struct volume_set set = {.fields = VOLUME_SET_UID, .uid = 77};
+    (void)state;
+    make(VOLUME_ROOT, "a", S_IFREG | 0644);
+    const uint64_t b = make(VOLUME_ROOT, "b", S_IFREG | 0644);
+    make(VOLUME_ROOT, "c", S_IFREG | 0644);
+    assert_int_equal(volfs_opendir(v, VOLUME_ROOT, &d), 0);
+    assert_true(entry_at(d, 2).known);
+    assert_true(entry_at(d, 3).known);
+    assert_int_equal(volfs_setattr(v, b, &set, &st), 0);
+    const struct volfs_entry changed = entry_at(d, 3);
+    assert_false(changed.known);
+    assert_int_equal(changed.st.st_ino, b);
+    assert_true(S_ISREG(changed.st.st_mode));
+    assert_true(entry_at(d, 4).known);
+    const struct timespec pause = {.tv_nsec = 30000000};
+    nanosleep(&pause, NULL);
+    assert_true(entry_at(d, 4).age_ms >= 29);
+    assert_true(entry_at(d, 2).known); /* reads the page again */
+    assert_true(entry_at(d, 3).known);
+    assert_int_equal(entry_at(d, 3).st.st_uid, 77);
+    volfs_closedir(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_the_kernel_drops_is_given_again, setup, teardown),
         cmocka_unit_test_setup_teardown(behind_the_end_is_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_has_changed_is_not_known, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

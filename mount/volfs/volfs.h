@@ -122,9 +122,10 @@ struct volfs_directory;
 
 struct volfs_entry {
     const char *name;
-    uint64_t next;  /* where to go on behind it */
-    struct stat st; /* st_ino and the type at least */
-    bool known;     /* all of st */
+    uint64_t next;   /* where to go on behind it */
+    struct stat st;  /* st_ino and the type at least */
+    bool known;      /* all of st: this mount has not changed it since it was read */
+    uint64_t age_ms; /* since then: what other mounts have changed meanwhile is not in it */
 };
 
 int volfs_opendir(struct volfs *v, uint64_t ino, struct volfs_directory **directory);

@@ -153,6 +153,43 @@ static void drop_changes(struct txn *t)
     t->changes = false;
 }
 
+/* Also after an error: the commit may have been made. */
+static void note_changes(struct txn *t)
+{
+    struct volume *v = t->v;
+    pthread_mutex_lock(&v->lock);
+    v->changes++;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct meta_step *s = &t->steps[i];
+        if (s->kind >= META_PUT && s->key.kind == META_ATTR)
+            v->changed[s->key.id % CHANGED_ROWS] = v->changes;
+    }
+    pthread_mutex_unlock(&v->lock);
+}
+
+static enum lane_result commit(struct txn *t, struct error *err)
+{
+    enum lane_result result = lane_commit(t->v, t->call, t->steps, t->count, err);
+    note_changes(t);
+    return result;
+}
+
+uint64_t volume_changes(struct volume *v)
+{
+    pthread_mutex_lock(&v->lock);
+    const uint64_t changes = v->changes;
+    pthread_mutex_unlock(&v->lock);
+    return changes;
+}
+
+bool volume_is_changed(struct volume *v, uint64_t ino, uint64_t since)
+{
+    pthread_mutex_lock(&v->lock);
+    const bool is = v->changed[ino % CHANGED_ROWS] > since;
+    pthread_mutex_unlock(&v->lock);
+    return is;
+}
+
 /* True: it is over, with *rc. */
 static bool run_once(struct txn *t, txn_decide *decide, void *op, int *rc)
 {
@@ -170,7 +207,7 @@ static bool run_once(struct txn *t, txn_decide *decide, void *op, int *rc)
     if (t->failed != 0)
         drop_changes(t);
     *rc = t->failed;
-    switch (t->changes ? lane_commit(t->v, t->call, t->steps, t->count, &err) : look(t, &err)) {
+    switch (t->changes ? commit(t, &err) : look(t, &err)) {
     case LANE_MADE:
         return true;
     case LANE_CONFLICT:

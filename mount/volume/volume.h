@@ -128,6 +128,12 @@ struct volume_name {
 int volume_readdir(struct volume *v, uint64_t directory, const char *after, size_t limit,
                    struct arena *arena, struct volume_name **out, size_t *count, bool *more);
 
+/* How often this client has changed something. */
+uint64_t volume_changes(struct volume *v);
+/* Has it changed the inode's attribute after the first `since` times?  So what was read then may be
+ * outdated.  True also for a few other inodes; changes of other clients do not count. */
+bool volume_is_changed(struct volume *v, uint64_t ino, uint64_t since);
+
 enum volume_set_field {
     VOLUME_SET_MODE = 1, /* the type stays */
     VOLUME_SET_UID = 2,

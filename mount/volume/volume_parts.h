@@ -6,6 +6,8 @@
 #include "common/rng.h"
 #include "mount/volume/volume.h"
 
+enum { CHANGED_ROWS = 4096 };
+
 struct id_range {
     uint64_t next, end;
 };
@@ -43,7 +45,9 @@ struct volume {
     size_t open_count, open_room;
     uint64_t *locked; /* inodes with locks of this client */
     size_t locked_count, locked_room;
-    uint64_t lock_calls; /* that may have made a lock */
+    uint64_t lock_calls;            /* that may have made a lock */
+    uint64_t changes;               /* commits of this client */
+    uint64_t changed[CHANGED_ROWS]; /* the last one of an inode, by its number's remainder */
 
     pthread_mutex_t ids_lock; /* held while a range is taken; before `lock` */
     struct id_range inodes, slices;

@@ -10,6 +10,7 @@ import random
 import shutil
 import sqlite3
 import subprocess
+import time
 
 from lib import check, equal, main, wait_for
 from mount_bucket import fails, read
@@ -262,6 +263,30 @@ def test_an_open_sees_the_length_of_the_last_close(c):
                 equal(os.pread(fd, 100, 0), b"x" * size, "bytes")
             finally:
                 os.close(fd)
+
+
+def test_a_directory_read_from_its_middle(c):
+    """The kernel keeps attributes of before neither after a change of this mount nor, longer than
+    --attr-ttl, after one of another."""
+    url = made(c, "middle")
+    with mounted(c, url) as one, mounted(c, url, name="two") as two:
+        for name in "abcd":
+            write(f"{one}/{name}", b"")
+        fd = os.open(one, os.O_RDONLY)
+        try:
+            equal(len(os.listdir(fd)), 4, "names")
+            for by, pause_s in (one, 0), (two, 1.2):
+                os.lseek(fd, 0, os.SEEK_SET)
+                os.listdir(fd)
+                mode = 0o600 if by == one else 0o640
+                os.chmod(by + "/c", mode)
+                time.sleep(pause_s)
+                os.stat(one + "/d")  # so the kernel asks for attributes with names
+                os.lseek(fd, 3, os.SEEK_SET)
+                equal(sorted(os.listdir(fd)), ["b", "c", "d"], "names behind the first")
+                equal(os.stat(one + "/c").st_mode & 0o7777, mode, "the new mode")
+        finally:
+            os.close(fd)
 
 
 APPENDER = """
