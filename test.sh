@@ -18,8 +18,8 @@
 #
 # A black-box test that failed for time alone runs twice more, alone (tests/tally.py says which).
 #
-# --long runs the suite `long` (tests/long/meson.build) in build/, two tests at once for each
-# processor, then each fuzzer for a minute in build-fuzz/ (FUZZ_SECONDS says how long).
+# --long runs the suite `long` (tests/long/meson.build) in build/, as many tests at once as there are
+# processors, the longest first, then each fuzzer for a minute in build-fuzz/ (FUZZ_SECONDS says how long).
 #
 # Ends with the line "N passed, N failed, N skipped", and with 0 where nothing failed and nothing was
 # skipped without a reason in tests/allowed-skips.
@@ -102,7 +102,7 @@ run_long() {
     plan=$(meson introspect build --tests | python3 tests/long/plan.py) || fail "no plan of long tests"
     rm -f build/meson-logs/long*.json
     export -f long_test
-    xargs -L 1 -P "$((2 * cores))" bash -c 'long_test "$@"' long_test <<<"$plan"
+    xargs -L 1 -P "$cores" bash -c 'long_test "$@"' long_test <<<"$plan"
     while read -r name _; do
         logs+=("build/meson-logs/$name.json")
     done <<<"$plan"
