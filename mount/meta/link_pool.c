@@ -38,6 +38,7 @@ struct link_pool *link_pool_new(const struct link_pool_ops *ops, void *context, 
     p->context = context;
     p->lost_text = lost;
     p->most = most;
+    p->patience.most_ms = ops->away_ms;
     p->idle = xcalloc(most, sizeof *p->idle);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->link_free, NULL);
@@ -187,14 +188,14 @@ static int try_once(struct link_pool *p, link_pool_try *try, void *call, struct 
 int link_pool_call(struct link_pool *p, link_pool_try *try, void *call, bool again,
                    struct error *err)
 {
-    for (unsigned failures = 1;; failures++) {
+    for (struct patience_call waits = {0};;) {
         int rc = try_once(p, try, call, err);
         const bool away = rc == E_NET || rc == E_NOT_READY || (rc == E_IN_DOUBT && again);
         if (rc == 0 && err != NULL)
             *err = ERROR_INIT; /* of earlier tries */
         if (!away)
             return rc;
-        if (!patience_wait(&p->patience, failures))
-            return error_recode(err, E_NET, "no metadata for %d s", META_AWAY_MS / 1000);
+        if (!patience_wait(&p->patience, &waits))
+            return error_recode(err, E_NET, "no metadata for %u s", p->ops->away_ms / 1000);
     }
 }

@@ -17,6 +17,7 @@ struct link_pool;
 
 struct link_pool_ops {
     const char *server; /* in messages: "Redis" */
+    unsigned away_ms;   /* how long calls wait */
     /* Connects, and says hello: link_pool_known(), and at its end link_pool_met().  first: of this
      * pool.  Nothing of a caller has been sent: E_IN_DOUBT becomes E_NET. */
     int (*open)(void *context, bool first, void **link, unsigned *run, struct error *err);

@@ -1,15 +1,16 @@
-/* Calls that wait for a connection when the server has lost commits. */
+/* Calls that wait: for a connection of a server that has lost commits, and while it refuses one. */
 #include "mount/meta/link_pool.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-enum { WAITERS = 3, PATIENCE_S = 60 };
+enum { WAITERS = 3, PATIENCE_S = 60, AWAY_MS = 50 };
 
 struct world {
     struct link_pool *pool;
@@ -39,7 +40,7 @@ static bool is_idle(const void *link)
     return true;
 }
 
-static const struct link_pool_ops ops = {"test", open_link, close_link, is_idle};
+static const struct link_pool_ops ops = {"test", AWAY_MS, open_link, close_link, is_idle};
 
 static void await(struct world *w, const bool *what)
 {
@@ -119,8 +120,47 @@ static void test_all_that_wait_are_told(void **state)
     alarm(0);
 }
 
+static int reply(void *call, void *link, unsigned run, bool *usable, struct error *err)
+{
+    (void)call;
+    (void)link;
+    (void)run;
+    (void)err;
+    *usable = true;
+    return 0;
+}
+
+/* The server answers another call between any two tries. */
+static int refuse(void *call, void *link, unsigned run, bool *usable, struct error *err)
+{
+    struct world *w = call;
+    (void)link;
+    (void)run;
+    *usable = false;
+    assert_int_equal(link_pool_call(w->pool, reply, w, false, err), 0);
+    return error_set(err, E_NOT_READY, "not enough replicas");
+}
+
+static void test_a_call_that_is_always_refused_fails(void **state)
+{
+    struct world w = {0};
+    struct error err = ERROR_INIT;
+    (void)state;
+    alarm(PATIENCE_S);
+    w.pool = link_pool_new(&ops, &w, "commits are lost", 2);
+    assert_int_equal(link_pool_open(w.pool, &err), 0);
+    assert_int_equal(link_pool_call(w.pool, refuse, &w, false, &err), E_NET);
+    assert_non_null(strstr(err.message, "not enough replicas"));
+    assert_int_equal(link_pool_call(w.pool, reply, &w, false, &err), 0);
+    link_pool_free(w.pool);
+    alarm(0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_that_wait_are_told)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_that_wait_are_told),
+        cmocka_unit_test(test_a_call_that_is_always_refused_fails),
+    };
     return cmocka_run_group_tests_name("mount_link_pool", tests, NULL, NULL);
 }

@@ -1,7 +1,10 @@
-/* How long calls wait for a server that is away: 60 s from the moment when it went, whoever asks.
+/* How long calls wait for a server that is away, or that refuses them: 60 s.  They count from the
+ * moment when the server went away, whichever call found that.  A call that fails again and again
+ * waits no longer than that from its own first failure, while the server answers other calls.
  *
- *     for (unsigned failures = 1; the call fails for now; failures++)
- *         if (!patience_wait(&p, failures))
+ *     struct patience_call call = {0};
+ *     while (the call fails for now)
+ *         if (!patience_wait(&p, &call))
  *             give up
  *     patience_back(&p)
  *
@@ -15,9 +18,15 @@
 enum { META_AWAY_MS = 60000 };
 
 struct patience {
+    uint64_t most_ms;               /* constant */
     _Atomic uint64_t away_since_ms; /* 0: the server is there */
 };
 
+struct patience_call {
+    unsigned failures;
+    uint64_t since_ms; /* of the first failure */
+};
+
 void patience_back(struct patience *p); /* the server has replied */
-/* False: it is away for too long.  Otherwise sleeps a little first, longer with each failure. */
-bool patience_wait(struct patience *p, unsigned failures);
+/* False: it takes too long.  Otherwise sleeps a little first, longer with each failure. */
+bool patience_wait(struct patience *p, struct patience_call *call);

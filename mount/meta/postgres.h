@@ -11,8 +11,8 @@
  * transaction of one snapshot, in one round trip.
  *
  * A server that is away.  A call waits for it up to META_AWAY_MS, counted from the moment when it
- * went away, and then fails.  A commit that was sent and has no reply is in doubt, and is not sent
- * again.
+ * went away, and then fails.  So does a call that the server refuses for so long.  A commit that
+ * was sent and has no reply is in doubt, and is not sent again.
  *
  * A server that has lost commits, by a restored backup or a failover, is refused: all calls fail
  * with E_CORRUPT until the engine is opened anew.  The database has a list of the server's starts,

@@ -6,6 +6,7 @@
 
 #include "common/mem.h"
 #include "mount/meta/link_pool.h"
+#include "mount/meta/patience.h"
 
 struct postgres_pool {
     char *url;
@@ -101,6 +102,7 @@ static bool is_idle(const void *link)
 
 static const struct link_pool_ops ops = {
     .server = "PostgreSQL",
+    .away_ms = META_AWAY_MS,
     .open = open_link,
     .close = close_link,
     .is_idle = is_idle,
@@ -156,9 +158,21 @@ struct snapshot {
     void *context;
 };
 
-static int run_text(struct postgres_link *l, const char *text, struct error *err)
+/* It waits for who reads the rows, and keeps no other client waiting. */
+static int begin_snapshot(struct postgres_link *l, struct error *err)
 {
-    struct postgres_ask ask = {.text = text};
+    struct postgres_ask asks[] = {
+        {.text = POSTGRES_BEGIN_READ},
+        {.text = "SET LOCAL idle_in_transaction_session_timeout = 0"},
+    };
+    int rc = postgres_link_run(l, asks, 2, err);
+    postgres_asks_done(asks, 2);
+    return rc;
+}
+
+static int end_snapshot(struct postgres_link *l, struct error *err)
+{
+    struct postgres_ask ask = {.text = "COMMIT"};
     int rc = postgres_link_run(l, &ask, 1, err);
     postgres_asks_done(&ask, 1);
     return rc;
@@ -169,12 +183,12 @@ static int try_snapshot(void *snapshot, void *link, unsigned run, bool *usable, 
     const struct snapshot *s = snapshot;
     (void)run;
     *usable = false;
-    int rc = run_text(link, POSTGRES_BEGIN_READ, err);
+    int rc = begin_snapshot(link, err);
     if (rc != 0)
         return rc;
     rc = s->read(s->context, link, err);
     if (rc == 0)
-        rc = run_text(link, "COMMIT", err);
+        rc = end_snapshot(link, err);
     *usable = rc == 0;
     /* Rows were given out: not again. */
     return rc == E_NET || rc == E_IN_DOUBT || rc == E_NOT_READY

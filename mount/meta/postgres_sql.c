@@ -91,12 +91,16 @@ const char *const postgres_schema[] = {
     NULL,
 };
 
-/* Every statement finds its rows by the index.  What a commit acknowledges is on the disk. */
+/* Every statement finds its rows by the index.  What a commit acknowledges is on the disk.  A call
+ * has a bound of its own, META_POSTGRES_CALL_MS, so the timeouts of a role are off.  A client that
+ * dies within a commit must not keep the row of dfc_volume: its transaction ends after 30 s. */
 const char postgres_settings[] =
     "SELECT set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', "
     "false),"
     " set_config('enable_mergejoin', 'off', false), set_config('jit', 'off', false),"
     " set_config('bytea_output', 'hex', false), set_config('client_min_messages', 'error', false),"
+    " set_config('statement_timeout', '0', false), set_config('lock_timeout', '0', false),"
+    " set_config('idle_in_transaction_session_timeout', '30s', false),"
     " set_config('default_transaction_isolation', 'read committed', false),"
     " set_config('synchronous_commit', CASE current_setting('synchronous_commit')"
     " WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)";

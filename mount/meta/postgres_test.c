@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,6 +17,8 @@
 #include "mount/meta/testing/server.h"
 
 #define PSQL "PGOPTIONS= psql -qAt -v ON_ERROR_STOP=1 -h 127.0.0.1 -p $1 -U dfc -d postgres -c "
+
+enum { SLOW_MS = 2000 };
 
 static int setup(void **state)
 {
@@ -103,6 +106,37 @@ static void cut_connections_are_made_anew(void **state)
     server_shell(&postgres_server, cut);
     assert_int_equal(add_field(m, one, 5), 0);
     assert_int_equal(field_of(m, one), 6);
+}
+
+static int visit_slowly(void *context, const struct meta_row *row, struct error *err)
+{
+    (void)row;
+    (void)err;
+    *(unsigned *)context += 1;
+    usleep(SLOW_MS * 1000);
+    return 0;
+}
+
+/* The role's timeouts are shorter than what its calls take. */
+static void timeouts_of_the_role_end_no_call(void **state)
+{
+    struct meta *m;
+    struct error err = ERROR_INIT;
+    unsigned rows = 0;
+    (void)state;
+    server_shell(&postgres_server,
+                 PSQL "\"ALTER ROLE dfc SET statement_timeout = '1s'; ALTER ROLE dfc SET "
+                      "lock_timeout = '1s'; ALTER ROLE dfc SET "
+                      "idle_in_transaction_session_timeout = '1s'\"");
+    server_shell(&postgres_server,
+                 PSQL "\"CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
+                      "'BEGIN PERFORM pg_sleep(2); RETURN NEW; END'; CREATE TRIGGER slow "
+                      "BEFORE INSERT ON dfc_kv FOR EACH ROW EXECUTE FUNCTION slow()\"");
+    assert_int_equal(engines_open(server_url(&postgres_server), false, &m, &err), 0);
+    assert_int_equal(put_field(m, one, 1), 0);
+    assert_int_equal(m->ops->snapshot(m, visit_slowly, &rows, &err), 0);
+    assert_int_equal(rows, 1);
+    meta_close(m);
 }
 
 static void what_cannot_be_written_changes_nothing(void **state)
@@ -226,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_url_that_cannot_be_read_is_not_quoted),
         ON_SERVER(a_password_is_asked_for),
         ON_SERVER(cut_connections_are_made_anew),
+        ON_SERVER(timeouts_of_the_role_end_no_call),
         ON_SERVER(what_cannot_be_written_changes_nothing),
         ON_SERVER(a_new_format_and_an_emptied_database_are_refused),
         ON_SERVER(a_large_page_comes_in_parts),

@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "mount/meta/link_pool.h"
+#include "mount/meta/patience.h"
 #include "mount/meta/redis_slot.h"
 
 enum { RUN_ID = 40, SHA = 40 };
@@ -291,6 +292,7 @@ static bool is_idle(const void *link)
 
 static const struct link_pool_ops ops = {
     .server = "Redis",
+    .away_ms = META_AWAY_MS,
     .open = open_link,
     .close = close_link,
     .is_idle = is_idle,
