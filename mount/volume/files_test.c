@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <errno.h>
+#include <stdio.h>
 #include <linux/falloc.h>
 #include <sys/stat.h>
 
@@ -285,6 +286,71 @@ static void a_lost_client_keeps_nothing(void **state)
     volume_closefile(f.b, ino);
 }
 
+enum { OPEN_FILES = 1000, OPEN_REMOVED = 50 };
+
+static struct meta_ops slow_ops;
+static unsigned slow_reads;
+
+/* Each read takes a twentieth of a session.  Another client lives, and ends sessions. */
+static int read_slowly(struct meta *m, struct meta_read *r, struct error *err)
+{
+    bool more;
+    slow_reads++;
+    m->ops = real_ops;
+    advance(SESSION_MS / 20);
+    assert_int_equal(volume_beat(f.b), 0);
+    assert_int_equal(volume_clean(f.b, &more), 0);
+    int rc = m->ops->read(m, r, err);
+    m->ops = &slow_ops;
+    return rc;
+}
+
+/* The engine knows itself by its table. */
+static int commit_between(struct meta *m, struct meta_commit *c, struct error *err)
+{
+    m->ops = real_ops;
+    int rc = m->ops->commit(m, c, err);
+    m->ops = &slow_ops;
+    return rc;
+}
+
+static int now_between(struct meta *m, int64_t *unix_ms, struct error *err)
+{
+    m->ops = real_ops;
+    int rc = m->ops->now(m, unix_ms, err);
+    m->ops = &slow_ops;
+    return rc;
+}
+
+static void many_open_files_end_no_session(void **state)
+{
+    uint64_t inos[OPEN_FILES];
+    struct attr a;
+    char name[16];
+    (void)state;
+    for (unsigned i = 0; i < OPEN_FILES; i++) {
+        snprintf(name, sizeof name, "f%u", i);
+        inos[i] = make(VOLUME_ROOT, name, S_IFREG | 0644);
+        assert_int_equal(volume_openfile(f.a, inos[i], &a), 0);
+        if (i < OPEN_REMOVED)
+            assert_int_equal(volume_unlink(f.b, VOLUME_ROOT, name), 0);
+    }
+    real_ops = f.m->ops;
+    slow_ops = *real_ops;
+    slow_ops.read = read_slowly;
+    slow_ops.commit = commit_between;
+    slow_ops.now = now_between;
+    f.m->ops = &slow_ops;
+    const int rc = volume_beat(f.a);
+    f.m->ops = real_ops;
+    assert_int_equal(rc, 0);
+    assert_true(slow_reads < 2 * OPEN_REMOVED);
+    wait_out(2 * GRACE_MS);
+    assert_int_equal(volume_getattr(f.a, inos[0], &a), 0);
+    for (unsigned i = 0; i < OPEN_FILES; i++)
+        volume_closefile(f.a, inos[i]);
+}
+
 static void limits_hold_exactly(void **state)
 {
     struct volume_inode out;
@@ -471,6 +537,7 @@ int main(void)
         CASE(an_open_file_outlives_its_name),
         CASE(a_file_that_is_opened_again_is_kept),
         CASE(a_lost_client_keeps_nothing),
+        CASE(many_open_files_end_no_session),
         cmocka_unit_test_setup_teardown(limits_hold_exactly, clients_setup_limits,
                                         clients_teardown),
     };

@@ -8,6 +8,8 @@
 #include "common/mem.h"
 #include "mount/volume/txn.h"
 
+enum { BATCH = 256 }; /* attributes of one read */
+
 /* ---- the table ---- */
 
 static struct open_inode *find(struct volume *v, uint64_t ino)
@@ -175,17 +177,54 @@ static uint64_t *open_now(struct volume *v, size_t *count)
     return inodes;
 }
 
-int open_files_keep(struct volume *v)
+static bool has_name(const struct meta_value *value)
+{
+    struct attr a;
+    return attr_decode(value, &a) && a.nlink > 0;
+}
+
+/* As they are at one moment: what has a name then is looked at again by the next heartbeat. */
+static int read_attrs(struct volume *v, const uint64_t *inodes, size_t count, struct arena *arena,
+                      struct meta_item **out)
+{
+    struct error err = ERROR_INIT;
+    struct meta_item *items = arena_alloc(arena, count * sizeof *items);
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct meta_item){.key = meta_key_point(META_ATTR, inodes[i])};
+    struct meta_read r = {.arena = arena, .items = items, .count = count};
+    int rc = v->meta->ops->read(v->meta, &r, &err);
+    *out = items;
+    return rc == 0 ? 0 : txn_engine_error("open files", &err);
+}
+
+/* One that cannot be kept does not end the walk: *failed. */
+static int keep_some(struct volume *v, const uint64_t *inodes, size_t count,
+                     int (*between)(struct volume *v), int *failed)
+{
+    _cleanup_arena_ struct arena *arena = arena_new(65536);
+    struct meta_item *items;
+    int rc = between(v);
+    if (rc == 0)
+        rc = read_attrs(v, inodes, count, arena, &items);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        if (has_name(&items[i].value))
+            continue;
+        rc = between(v);
+        int kept = rc == 0 ? keep(v, inodes[i]) : 0;
+        if (kept == -ENOENT)
+            log_warn("an open file was freed: the heartbeat was late", lu64("inode", inodes[i]));
+        else if (kept != 0)
+            *failed = kept;
+    }
+    return rc;
+}
+
+int open_files_keep(struct volume *v, int (*between)(struct volume *v))
 {
     size_t count;
-    int result = 0;
+    int rc = 0, failed = 0;
     _cleanup_free_ uint64_t *inodes = open_now(v, &count);
-    for (size_t i = 0; i < count; i++) {
-        int rc = keep(v, inodes[i]);
-        if (rc == -ENOENT)
-            log_warn("an open file was freed: the heartbeat was late", lu64("inode", inodes[i]));
-        else if (rc != 0)
-            result = rc;
-    }
-    return result;
+    for (size_t at = 0; at < count && rc == 0; at += BATCH)
+        rc = keep_some(v, inodes + at, count - at < BATCH ? count - at : BATCH, between, &failed);
+    return rc != 0 ? rc : failed;
 }

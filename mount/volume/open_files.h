@@ -5,4 +5,6 @@
 
 #include "mount/volume/volume_parts.h"
 
-int open_files_keep(struct volume *v); /* 0 or -errno */
+/* Calls between() before each call of the engine: the walk may be longer than a session's life.  An
+ * error of between() ends it.  0 or -errno. */
+int open_files_keep(struct volume *v, int (*between)(struct volume *v));

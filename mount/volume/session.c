@@ -16,6 +16,8 @@
 #include "mount/volume/takeover.h"
 #include "mount/volume/txn.h"
 
+enum { BEATS_IN_SESSION = 5 };
+
 static int64_t machine_clock_ns(void *context)
 {
     (void)context;
@@ -225,22 +227,39 @@ static int beat(struct volume *v, struct error *err)
     return rc;
 }
 
-int volume_beat(struct volume *v)
+static int beat_once(struct volume *v)
 {
     struct error err = ERROR_INIT;
-    pthread_mutex_lock(&v->lock);
-    const bool was_over = v->over; /* and was told */
-    pthread_mutex_unlock(&v->lock);
-    if (was_over)
-        return -EIO;
     int rc = beat(v, &err);
     if (rc == E_PRECONDITION)
         log_error("session over: other clients gave it up; mount the volume again",
                   lstr("volume", v->format.name), lu64("session", v->session));
     if (rc != 0)
         return rc == E_PRECONDITION ? -EIO : txn_engine_error("heartbeat", &err);
+    return 0;
+}
+
+static int beat_if_due(struct volume *v)
+{
+    const int64_t now_ms = volume_now(v) / 1000000;
+    pthread_mutex_lock(&v->lock);
+    const bool is_due = now_ms - v->beat_ms >= (int64_t)v->format.session_ms / BEATS_IN_SESSION;
+    pthread_mutex_unlock(&v->lock);
+    return is_due ? beat_once(v) : 0;
+}
+
+int volume_beat(struct volume *v)
+{
+    pthread_mutex_lock(&v->lock);
+    const bool was_over = v->over; /* and was told */
+    pthread_mutex_unlock(&v->lock);
+    if (was_over)
+        return -EIO;
+    int rc = beat_once(v);
+    if (rc != 0)
+        return rc;
     read_format(v);
-    return open_files_keep(v);
+    return open_files_keep(v, beat_if_due);
 }
 
 /* ---- end ---- */
