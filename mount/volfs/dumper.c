@@ -192,23 +192,31 @@ static int make_dump(struct dumper *d, int64_t now_ms, struct error *err)
 /* ---- the thread ---- */
 
 /* Another mount may have made one between the look and the lease. */
-static int dump_if_due(struct dumper *d, int64_t now_ms, struct error *err)
+static int dump_with_lease(struct dumper *d, int64_t now_ms, struct error *err)
 {
-    bool held = false;
-    const int64_t every_ms = (int64_t)d->options.every_ms;
     int rc = find_due(d, &d->next_ms, err);
     if (rc != 0 || d->next_ms > now_ms)
         return rc;
-    int errnum = volume_dump_lease(d->volume, (uint64_t)every_ms + LEASE_MORE_MS, &held);
+    d->next_ms = now_ms + (int64_t)d->options.every_ms;
+    return make_dump(d, now_ms, err);
+}
+
+/* What fails here may not fail on another mount. */
+static int dump_if_due(struct dumper *d, int64_t now_ms, struct error *err)
+{
+    bool held = false;
+    int rc = find_due(d, &d->next_ms, err);
+    if (rc != 0 || d->next_ms > now_ms)
+        return rc;
+    int errnum = volume_dump_lease(d->volume, d->options.every_ms + LEASE_MORE_MS, &held);
     if (errnum != 0)
         return error_errno(err, -errnum, "take the lease");
     if (!held)
         return 0;
-    rc = find_due(d, &d->next_ms, err);
-    if (rc != 0 || d->next_ms > now_ms)
-        return rc;
-    d->next_ms = now_ms + every_ms;
-    return make_dump(d, now_ms, err);
+    rc = dump_with_lease(d, now_ms, err);
+    if (rc != 0 && !ends(d) && volume_dump_lease_end(d->volume) != 0)
+        log_warn("the lease of dumps is not given up", lstr("volume", volume_of(d)));
+    return rc;
 }
 
 static void look(struct dumper *d)

@@ -42,6 +42,7 @@ static struct bucket {
 struct mount {
     struct dumper *dumper;
     unsigned lists;
+    bool is_broken; /* its puts fail */
 };
 static struct mount mounts[2];
 
@@ -66,14 +67,14 @@ static int list(void *context, const char *prefix, void (*each)(void *to, const 
 static int put(void *context, const char *key, int fd, struct error *err)
 {
     struct stat st;
-    (void)context;
+    const struct mount *m = context;
     assert_int_equal(fstat(fd, &st), 0);
     char *data = xmalloc((size_t)st.st_size);
     if (pread(fd, data, (size_t)st.st_size, 0) != st.st_size)
         abort();
     pthread_mutex_lock(&bucket.lock);
     bucket.puts++;
-    const bool is_full = bucket.is_full || bucket.count == OBJECTS;
+    const bool is_full = m->is_broken || bucket.is_full || bucket.count == OBJECTS;
     if (!is_full)
         bucket.objects[bucket.count++] = (struct object){xstrdup(key), data, (size_t)st.st_size};
     mounts[0].lists = mounts[1].lists = 0;
@@ -167,6 +168,7 @@ static int teardown(void **state)
     bucket.puts = 0;
     bucket.is_full = false;
     mounts[0].lists = mounts[1].lists = 0;
+    mounts[0].is_broken = false;
     pthread_cond_destroy(&bucket.news);
     return clients_teardown(state);
 }
@@ -263,6 +265,19 @@ static void what_fails_is_tried_again(void **state)
     assert_int_equal(bucket.puts, 3);
 }
 
+static void a_mount_that_cannot_dump_stops_no_other(void **state)
+{
+    (void)state;
+    mounts[0].is_broken = true;
+    start(&mounts[0], f.a);
+    wait_for_puts(1, 0);
+    start(&mounts[1], f.b);
+    wait_for_puts(2, 0);
+    stop(&mounts[0]);
+    stop(&mounts[1]);
+    assert_int_equal(bucket.count, 1);
+}
+
 /* ---- what is stored ---- */
 
 static int load_bytes(const struct object *o, size_t size, struct meta **m, struct error *err)
@@ -349,6 +364,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_newest_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(another_mount_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(what_fails_is_tried_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_mount_that_cannot_dump_stops_no_other, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dump_is_loaded, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dump_can_be_given_up, setup, teardown),
     };
