@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import random
 import socket
 import tempfile
 
@@ -16,6 +17,19 @@ def is_free(port):
         return True
 
 
+def locked(name):
+    """A file of this name, which no other process has locked; or None."""
+    directory = os.path.join(tempfile.gettempdir(), f"dfc-test-ports-{os.getuid()}")
+    os.makedirs(directory, exist_ok=True)
+    file = open(os.path.join(directory, str(name)), "w", encoding="ascii")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    return file
+
+
 class Ports:
     """A block of ports that is this test's alone: its lock ends with the process.  One in which
     another program has a port is passed over.
@@ -28,16 +42,11 @@ class Ports:
     IN_STEP = S3 // SIZE
 
     def __init__(self):
-        directory = os.path.join(tempfile.gettempdir(), f"dfc-test-ports-{os.getuid()}")
-        os.makedirs(directory, exist_ok=True)
         count = self.STEPS * self.IN_STEP
         for i in range(count):
             block = (os.getpid() + i) % count
-            self.file = open(os.path.join(directory, str(block)), "w", encoding="ascii")
-            try:
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self.file.close()
+            self.file = locked(block)
+            if self.file is None:
                 continue
             step, place = divmod(block, self.IN_STEP)
             self.base = self.FIRST + step * self.STEP + place * self.SIZE
@@ -46,3 +55,21 @@ class Ports:
                 return
             self.file.close()
         raise OSError("no block of ports is free")
+
+
+class Port:
+    """One port where no block is, which is this test's alone: its lock ends with the process."""
+
+    FIRST = Ports.FIRST + Ports.IN_STEP * Ports.SIZE
+    END = Ports.FIRST + Ports.S3
+
+    def __init__(self):
+        ports = [port + step * Ports.STEP + half for port in range(self.FIRST, self.END)
+                 for step in range(Ports.STEPS) for half in (0, Ports.S3)]
+        for self.number in random.sample(ports, len(ports)):
+            self.file = locked(f"port-{self.number}")
+            if self.file is not None and is_free(self.number):
+                return
+            if self.file is not None:
+                self.file.close()
+        raise OSError("no port is free")

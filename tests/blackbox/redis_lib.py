@@ -3,7 +3,6 @@
 import atexit
 import contextlib
 import os
-import random
 import select
 import shutil
 import signal
@@ -14,24 +13,15 @@ import threading
 
 from lib import Failed, skip, wait_for
 from mount_lib import has_ended
+from ports import Port
 
 PROGRAM = shutil.which("redis-server")
-FIRST_PORT, LAST_PORT = 20000, 32000
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 
 def needs_redis():
     if PROGRAM is None:
         skip("redis-server is not installed")
-
-
-def free_port():
-    for _ in range(100):
-        port = random.randrange(FIRST_PORT, LAST_PORT)
-        with contextlib.suppress(OSError), socket.socket() as s:
-            s.bind(("127.0.0.1", port))
-            return port
-    raise Failed("no free port")
 
 
 # A process of its own starts the servers: a child of the test has its open files of the mount, and
@@ -44,7 +34,8 @@ class Redis:
 
     def __init__(self, *options, parent=None):
         self.dir = tempfile.mkdtemp(prefix="dfc-test-redis-", dir=parent)
-        self.port = free_port()
+        self.own = Port()
+        self.port = self.own.number
         argv = self.argv(options)
         self.starter = subprocess.Popen(["bash", "-c", STARTER, "-", *argv], text=True, bufsize=1,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -99,8 +90,9 @@ class Cutter:
         self.lock = threading.Lock()
         self.pairs = set()
         self.ends = False
-        self.listener = socket.create_server(("127.0.0.1", free_port()))
-        self.port = self.listener.getsockname()[1]
+        self.own = Port()
+        self.port = self.own.number
+        self.listener = socket.create_server(("127.0.0.1", self.port))
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
