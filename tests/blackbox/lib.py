@@ -36,12 +36,13 @@ import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "reference"))
 import authref  # noqa: E402
+from cluster_calls import SCRIPT as CLUSTER, ClusterCalls  # noqa: E402,F401
 from leaks import leaks  # noqa: E402
 from ports import Ports  # noqa: E402,F401
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 BUILD = os.path.abspath(os.environ.get("DFC_BUILD") or os.path.join(ROOT, "build"))
-CLUSTER = os.path.join(ROOT, "deploy", "local", "cluster")
+CALLS = ClusterCalls()  # of CLUSTER
 SANITIZED = os.environ.get("DFC_SANITIZER", "none") != "none"  # the build
 TLS = os.environ.get("DFC_TEST_TLS") == "1"  # clients speak TLS with the cluster
 WAIT_SECONDS = 60  # how long anything that must happen may take; sanitizers and valgrind are slow
@@ -341,8 +342,7 @@ class Cluster:
 
     def run(self, command, *args, ok=True):
         env = dict(os.environ, DFC_BUILD=BUILD)
-        argv = [sys.executable, CLUSTER, command, "--dir", self.dir, *map(str, args)]
-        done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+        done = CALLS.run([command, "--dir", self.dir, *map(str, args)], env)
         if ok and done.returncode != 0:
             raise Failed(f"cluster {command} {args}: {done.stderr}")
         return done

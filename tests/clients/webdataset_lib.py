@@ -22,6 +22,7 @@ SHARDS, SAMPLES = 8, 12
 SMALL, LARGE = 40_000, 2_000_000  # of a sample; a shard of the quickstart has 512 KiB
 # Runs a program from a page; print() says what it read, and waits for the test's word.
 STEPPED = """
+import sys
 def step(*words):
     sys.stdout.write(" ".join(map(str, words)) + "\\n")
     sys.stdout.flush()
