@@ -9,7 +9,7 @@ struct clients {
     struct meta *m;
     struct volume *a, *b;
     struct arena *arena;
-    int64_t now_ms;
+    _Atomic int64_t now_ms; /* threads of a client read it */
 };
 extern struct clients f;
 
