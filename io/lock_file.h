@@ -1,6 +1,6 @@
 /* One process at a time in a directory.  The lock is the kernel's (flock): it ends with the
- * process, however that ends.  The file holds the process id, for people.  A symbolic link in its
- * place is refused: the file that it leads to would be emptied. */
+ * process, however that ends.  The file holds the process id, for people; a full disk leaves it
+ * empty.  A symbolic link in its place is refused: the file that it leads to would be emptied. */
 #pragma once
 
 #include "common/error.h"

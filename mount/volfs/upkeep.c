@@ -9,7 +9,7 @@
 #include "mount/volfs/volfs_parts.h"
 #include "mount/volume/trees/trees.h"
 
-enum { TICK_MS = 1000, BEATS_IN_SESSION = 5, LEASES_IN_CLEANING = 3 };
+enum { TICK_MS = 1000, LEASES_IN_CLEANING = 3 };
 
 /* True: the mount ends. */
 static bool wait_ms(struct volfs *v, uint64_t ms)

@@ -16,8 +16,6 @@
 #include "mount/volume/takeover.h"
 #include "mount/volume/txn.h"
 
-enum { BEATS_IN_SESSION = 5 };
-
 static int64_t machine_clock_ns(void *context)
 {
     (void)context;

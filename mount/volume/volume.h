@@ -67,8 +67,9 @@ int64_t volume_now(struct volume *v);
 
 /* ---- what a client owes the others ---- */
 
-/* The session's heartbeat: at least every fifth of session_ms.  Files that are open here and have
- * lost their last name are kept for this session. */
+enum { BEATS_IN_SESSION = 5 };
+/* The session's heartbeat: at least BEATS_IN_SESSION times in session_ms.  Files that are open here
+ * and have lost their last name are kept for this session. */
 int volume_beat(struct volume *v);
 /* held: this client is the one that cleans, for so long.  Others are refused until then, or until
  * this session is over. */

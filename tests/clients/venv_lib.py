@@ -57,12 +57,11 @@ def is_recent(path):
 
 
 def make(folder, packages):
-    """Why it could not be made, or ''."""
+    """What cannot be installed leaves the reason in the file `refused`."""
     shutil.rmtree(folder, ignore_errors=True)
     why = install(empty(folder), packages)
     with open(os.path.join(folder, "refused" if why else "complete"), "w", encoding="utf-8") as f:
         f.write(why)
-    return why
 
 
 def environment(packages):

@@ -9,7 +9,7 @@
 #include "mount/volume/quotas.h"
 #include "mount/volume/steps.h"
 
-enum { PAGE = 64, BEATS_IN_SESSION = 5 };
+enum { PAGE = 64 };
 
 /* ---- a batch ---- */
 
