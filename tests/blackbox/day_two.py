@@ -125,7 +125,8 @@ def test_a_bundle_has_no_specification_of_a_job(c):
     text = run(c, "support", "bundle", "-").stdout
     check("secret-name" not in text, "a name of an object")
     kept = json.loads(text)["cluster"]["jobs"]["jobs"]
-    equal({j["id"] for j in kept}, {j["id"] for j in jobs}, "jobs")
+    missing = {j["id"] for j in jobs} - {j["id"] for j in kept}  # a repair may have begun since
+    check(not missing, missing)
     check(not any("spec" in j or "plan" in j for j in kept), kept)
 
 

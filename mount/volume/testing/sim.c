@@ -1,7 +1,7 @@
-/* volume_sim [--seeds A-B] [--mutants] [--seed N [--mutant NAME]]
+/* volume_sim [--seeds A-B] [--mutants [--mutant NAME]] [--seed N [--mutant NAME]]
  *
  * --seeds:   each seed must find nothing
- * --mutants: each mutant must be found by one of the seeds
+ * --mutants: each mutant, or this one, must be found by one of the seeds
  * --seed:    one run, with its calls */
 #include "mount/volume/testing/sim.h"
 
@@ -135,7 +135,7 @@ static bool finds(struct world *w, uint64_t seed, const char *mutant)
            sim_run(&whole, &(struct sim_options){.seed = seed});
 }
 
-static int run_mutants(struct range r)
+static int run_mutants(struct range r, const char *only)
 {
     static const char *const names[] = {
 #define MUTANT(name, op, step, key, offset, meaning) #name,
@@ -146,6 +146,8 @@ static int run_mutants(struct range r)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct world w = {0};
         uint64_t seed = r.from;
+        if (only != NULL && strcmp(only, names[i]) != 0)
+            continue;
         while (seed <= r.to && !finds(&w, seed, names[i]))
             seed++;
         found += seed <= r.to;
@@ -155,7 +157,7 @@ static int run_mutants(struct range r)
             printf("%llu: %s\n", (unsigned long long)seed, w.failed);
     }
     printf("%u passed, %u failed, 0 skipped\n", found, missed);
-    return missed > 0;
+    return missed > 0 || found == 0;
 }
 
 static int run_one(uint64_t seed, const char *mutant)
@@ -192,10 +194,11 @@ int main(int argc, char **argv)
             known = false;
     }
     if (!known) {
-        fprintf(stderr, "usage: volume_sim [--seeds A-B] [--mutants] [--seed N [--mutant NAME]]\n");
+        fprintf(stderr, "usage: volume_sim [--seeds A-B] [--mutants [--mutant NAME]] [--seed N "
+                        "[--mutant NAME]]\n");
         return 2;
     }
     if (seed != 0)
         return run_one(seed, mutant);
-    return mutants ? run_mutants(seeds) : run_seeds(seeds);
+    return mutants ? run_mutants(seeds, mutant) : run_seeds(seeds);
 }
