@@ -546,13 +546,19 @@ static bool server_has_left(const struct call *c)
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
+/* One that has refused the body may leave: curl has its reply, and hears of the end next. */
+bool call_server_left(const struct call *c)
+{
+    return c->upload_waits && !c->upload_over && server_has_left(c);
+}
+
 bool call_is_abandoned(struct call *c)
 {
     struct error err = ERROR_INIT;
     if ((c->upload != NULL && bpipe_check(c->upload, &err) != 0) ||
         (c->download != NULL && bpipe_check(c->download, &err) != 0))
         call_fail(c, err.code, err.message);
-    else if (c->upload_waits && server_has_left(c))
+    else if (call_server_left(c))
         call_fail(c, E_NET, "the server closed the connection before it had the whole body");
     return c->result.code != 0;
 }

@@ -99,6 +99,8 @@ void call_take_head(struct call *c);
 void call_check_whole(struct call *c);
 /* Silences the pipes and tells them the outcome. */
 void call_end_pipes(struct call *c);
+/* What curl does not see while the upload waits for its pipe: nobody will take its bytes. */
+bool call_server_left(const struct call *c);
 /* What curl does not see while it waits for one of the pipes, or for the server: the other end of a
  * pipe, or the server, has left.  True when the call is to be cut; then it has failed. */
 bool call_is_abandoned(struct call *c);

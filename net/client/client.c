@@ -82,16 +82,28 @@ static void on_socket(void *arg, CURL *easy, curl_socket_t fd)
     call_of_easy(easy)->socket = fd;
 }
 
-/* The peer gave up a kept connection just when this call took it.  Where that shows while the reply
- * is awaited curl repeats the call by itself; where it shows in the sending, not always (7.88). */
-static bool kept_one_died(const struct call *c, CURLcode result)
+/* It took a kept connection, and may take another: no byte of a body went out, no reply came. */
+static bool is_on_kept_one(const struct call *c)
 {
     long connects = 1;
-    if (result != CURLE_SEND_ERROR && result != CURLE_RECV_ERROR)
-        return false;
     curl_easy_getinfo(c->easy, CURLINFO_NUM_CONNECTS, &connects);
     return connects == 0 && !c->fresh && !c->head_seen && c->result.code == 0 &&
            (c->upload == NULL || c->sent == 0);
+}
+
+/* The peer gave up a kept connection just when this call took it.  Where that shows while the reply
+ * is awaited curl repeats the call by itself; where it shows in the sending, not always (7.88), and
+ * while the upload waits, never. */
+static bool kept_one_died(const struct call *c, CURLcode result)
+{
+    return (result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR) && is_on_kept_one(c);
+}
+
+static void call_repeat(struct call *c)
+{
+    call_leave_curl(c);
+    call_reset(c);
+    c->life->begin(c);
 }
 
 static void note_peer(struct call *c)
@@ -112,9 +124,7 @@ static void on_finished(void *arg, CURL *easy, CURLcode result)
     if (kept_one_died(c, result))
         c->again = c->fresh = true;
     if (c->again) {
-        call_leave_curl(c);
-        call_reset(c);
-        c->life->begin(c);
+        call_repeat(c);
         return;
     }
     note_peer(c);
@@ -321,8 +331,13 @@ static void watch(void *arg)
     uint64_t now = clock_ms();
     for (struct call *c = client->calls, *next; c != NULL; c = next) {
         next = c->next;
-        if (call_is_abandoned(c) || call_stalls(c, now) || call_meets_silence(c, now))
+        if (call_server_left(c) && is_on_kept_one(c)) {
+            curl_loop_remove(client->curl, c->easy);
+            c->fresh = true;
+            call_repeat(c);
+        } else if (call_is_abandoned(c) || call_stalls(c, now) || call_meets_silence(c, now)) {
             call_cut(c);
+        }
     }
     if (client->desk != NULL)
         session_each_waiting(client->desk, watch_waiting, now);

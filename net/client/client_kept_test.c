@@ -107,12 +107,51 @@ static void test_what_was_sent_once_is_not_unsent(void **state)
     outcome_free(&o);
 }
 
+/* The kept connection dies while the writer of the body has nothing yet. */
+static void script_dies_while_the_upload_waits(struct peer *p)
+{
+    struct peer_conn *kept = peer_accept(p);
+    answer_one(kept);
+    peer_read_head(kept);
+    peer_close(kept);
+    struct peer_conn *other = peer_accept(p);
+    bpipe_write(p->ctx, "x", 1, NULL);
+    bpipe_finish(p->ctx, NULL);
+    answer_one(other);
+    peer_close(other);
+}
+
+static void test_an_upload_that_waits_goes_to_another(void **state)
+{
+    (void)state;
+    struct peer p;
+    struct outcome o;
+    struct bpipe *pipe = bpipe_new(4096);
+    peer_start(&p, script_dies_while_the_upload_waits, pipe);
+    post_to(&p, &o);
+    assert_ended(&o, 0, NULL);
+    outcome_free(&o);
+    const struct http_call call = {.method = HTTP_PUT,
+                                   .url = url_of(&p, "/x"),
+                                   .upload = pipe,
+                                   .upload_length = 1,
+                                   .total_timeout_ms = 60000};
+    call_whole(&call, &o);
+    assert_ended(&o, 0, NULL);
+    assert_true(o.repeated);
+    outcome_free(&o);
+    bpipe_unref(pipe);
+    http_client_free(steal(fx.client)); /* it may still hear of the pipe */
+    peer_join(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         client_test(test_once),
         client_test(test_a_repeated_call_says_so),
         client_test(test_what_was_sent_once_is_not_unsent),
+        client_test(test_an_upload_that_waits_goes_to_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

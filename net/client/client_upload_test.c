@@ -2,6 +2,8 @@
  * that fail, and replies that do not wait for the end. */
 #include "net/testing/stream_fixture.h"
 
+#include <sys/socket.h>
+
 static void assert_uploads(size_t capacity, bool chunked)
 {
     struct peer p;
@@ -240,6 +242,60 @@ static void test_refused_while_the_upload_waits_2(void **state)
     assert_refused_while_waiting("Connection: close\r\n", E_JOB_STATE, "t2: too late");
 }
 
+/* The last word and the end of the connection come together, and the watch looks at the call before
+ * curl hears that the rest of the body is not wanted. */
+static pthread_barrier_t has_left;
+
+static void script_refuse_and_leave(struct peer *p)
+{
+    static const struct timespec until_it_waits = {.tv_nsec = 50 * 1000 * 1000};
+    struct peer_conn *c = peer_accept(p);
+    peer_read_head(c);
+    nanosleep(&until_it_waits, NULL);
+    peer_print(c, "HTTP/1.1 409 Conflict\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+               strlen(CONFLICT), CONFLICT);
+    shutdown(c->fd, SHUT_WR);
+    pthread_barrier_wait(&has_left);
+    char piece[4096];
+    while (peer_read_some(c, piece, sizeof piece) > 0)
+        ;
+    peer_close(c);
+}
+
+static void hold_until_the_watch_is_due(void *arg, const struct http_head *head)
+{
+    static const struct timespec a_watch_and_more = {.tv_nsec = 400 * 1000 * 1000};
+    (void)arg;
+    (void)head;
+    pthread_barrier_wait(&has_left);
+    nanosleep(&a_watch_and_more, NULL);
+}
+
+static void test_refused_and_left_while_the_upload_waits(void **state)
+{
+    (void)state;
+    struct peer p;
+    struct outcome o;
+    struct bpipe *pipe = bpipe_new(PIPE);
+    pthread_barrier_init(&has_left, NULL, 2);
+    peer_start(&p, script_refuse_and_leave, NULL);
+    call_begin(&p,
+               (struct http_call){.method = HTTP_PUT,
+                                  .upload = pipe,
+                                  .upload_length = 1 << 20,
+                                  .on_head = hold_until_the_watch_is_due,
+                                  .stall_timeout_ms = HTTP_NO_STALL_TIMEOUT},
+               &o);
+    outcome_wait(&o);
+    assert_ended(&o, E_JOB_STATE, "t2: too late");
+    bpipe_finish(pipe, NULL);
+    bpipe_unref(pipe);
+    http_client_free(steal(fx.client));
+    peer_join(&p);
+    pthread_barrier_destroy(&has_left);
+    outcome_free(&o);
+}
+
 static void script_close_on_head(struct peer *p)
 {
     struct peer_conn *c = peer_accept(p);
@@ -281,6 +337,7 @@ int main(void)
         client_test(test_refused_upload_3),
         client_test(test_refused_while_the_upload_waits_1),
         client_test(test_refused_while_the_upload_waits_2),
+        client_test(test_refused_and_left_while_the_upload_waits),
         client_test(test_server_leaves_while_the_upload_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
