@@ -1,6 +1,7 @@
 #include "cache/files.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -50,11 +51,21 @@ static int check_folder(const char *path, struct error *err)
     return 0;
 }
 
-/* What a process left that was killed. */
+/* What a process left that was killed is removed.  The directory stays: a full disk may have no
+ * room for another one. */
 static int empty_new(const char *path, struct error *err)
 {
-    int rc = file_remove_tree(path, err);
-    return rc != 0 ? rc : file_mkdirs(path, 0700, err);
+    int rc = file_mkdirs(path, 0700, err);
+    DIR *d = rc == 0 ? opendir(path) : NULL;
+    if (d == NULL)
+        return rc != 0 ? rc : error_errno(err, errno, "open '%s'", path);
+    for (const struct dirent *e; rc == 0 && (e = readdir(d)) != NULL;) {
+        _cleanup_free_ char *name = xprintf("%s/%s", path, e->d_name);
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            rc = file_remove_tree(name, err);
+    }
+    closedir(d);
+    return rc;
 }
 
 int files_open(const char *directory, struct files **out, struct error *err)

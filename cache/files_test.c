@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "common/buf.h"
+#include "common/cleanup.h"
 #include "common/fault.h"
 #include "common/mem.h"
 #include "io/file.h"
@@ -260,6 +261,23 @@ static void a_failed_write_leaves_nothing(void **state)
     files_close(f);
 }
 
+/* A full disk has no room to make it again. */
+static void the_directory_of_new_pieces_stays(void **state)
+{
+    (void)state;
+    struct stat st;
+    _cleanup_free_ char *path = xprintf("%s/dfc-cache/new", directory);
+    _cleanup_free_ char *left = xprintf("%s/5", path);
+    files_close(open_files());
+    _cleanup_close_ int new = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_close_ int file = open(left, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(new >= 0 && file >= 0);
+    files_close(open_files());
+    assert_int_equal(names_in("new"), 0);
+    assert_int_equal(fstat(new, &st), 0);
+    assert_true(st.st_nlink > 0); /* it has a name */
+}
+
 /* Killed at each step: what is there later is whole, and nothing else is. */
 static void kill_9_at_each_step(void **state)
 {
@@ -365,6 +383,7 @@ int main(void)
         TEST(a_directory_has_one_owner),
         TEST(a_directory_of_others_is_refused),
         TEST(a_failed_write_leaves_nothing),
+        TEST(the_directory_of_new_pieces_stays),
         TEST(kill_9_at_each_step),
         TEST(a_scan_finds_pieces_alone),
         TEST(a_directory_that_fails_hides_no_other),
