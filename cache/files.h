@@ -82,9 +82,15 @@ struct files_seen {
     int64_t written_ms;
     int64_t proved_ms; /* of a whole: when it was compared; 0: not since the machine started */
 };
-/* Each piece, the one written first first; what has another name is left alone. */
-int files_scan(struct files *f, void (*seen)(void *context, const struct files_seen *s),
-               void *context);
+struct files_scanner {
+    void *context;
+    void (*seen)(void *context, const struct files_seen *s);
+    /* After each name: 0, or -errno of what could not be read.  False: the scan ends. */
+    bool (*goes_on)(void *context, int rc);
+};
+/* Each piece, the one written first first; what has another name is left alone.  A scan that ends
+ * early tells what it has seen. */
+void files_scan(struct files *f, const struct files_scanner *scanner);
 
 struct files_room {
     uint64_t total_bytes, free_bytes; /* of the file system */

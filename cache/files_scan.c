@@ -15,6 +15,8 @@
 #include "common/mem.h"
 
 struct scan {
+    const struct files_scanner *scanner;
+    bool ended;
     struct files_seen *seen;
     size_t count, room;
     uint64_t set;      /* of the directory that is read */
@@ -50,14 +52,17 @@ static int64_t proved_at(const struct scan *s, int directory, const char *whole)
     return time_of(&st);
 }
 
-static void scan_add(struct scan *s, int directory, const char *name)
+static int scan_add(struct scan *s, int directory, const char *name)
 {
     struct stat st;
     struct files_seen found = {.set = s->set};
     remove_lone_foot(directory, name);
-    if (!piece_name_parse(name, &found.id) ||
-        fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
-        return;
+    if (!piece_name_parse(name, &found.id))
+        return 0;
+    if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (!S_ISREG(st.st_mode))
+        return 0;
     found.bytes = files_bytes_of(&st);
     found.written_ms = time_of(&st);
     if (found.id.index == PIECE_WHOLE)
@@ -67,9 +72,16 @@ static void scan_add(struct scan *s, int directory, const char *name)
         s->seen = xrealloc(s->seen, s->room * sizeof *s->seen);
     }
     s->seen[s->count++] = found;
+    return 0;
 }
 
-/* each() for every name in the directory `name` of `at`: the first error, after all names. */
+static void look_on(struct scan *s, int rc)
+{
+    if (!s->ended)
+        s->ended = !s->scanner->goes_on(s->scanner->context, rc);
+}
+
+/* each() for every name in the directory `name` of `at`, until the scan ends. */
 static int scan_names(struct scan *s, int at, const char *name,
                       int (*each)(struct scan *s, int directory, const char *name))
 {
@@ -86,26 +98,22 @@ static int scan_names(struct scan *s, int at, const char *name,
         return rc;
     }
     int rc = 0;
-    const struct dirent *e;
-    while ((errno = 0, e = readdir(d)) != NULL) {
-        int one = e->d_name[0] != '.' ? each(s, dirfd(d), e->d_name) : 0;
-        rc = rc != 0 ? rc : one;
-    }
-    if (rc == 0 && errno != 0)
+    while (!s->ended) {
+        errno = 0;
+        const struct dirent *e = readdir(d);
         rc = -errno;
+        if (e == NULL)
+            break;
+        if (e->d_name[0] != '.')
+            look_on(s, each(s, dirfd(d), e->d_name));
+    }
     closedir(d);
-    return rc;
-}
-
-static int each_piece(struct scan *s, int directory, const char *name)
-{
-    scan_add(s, directory, name);
-    return 0;
+    return s->ended ? 0 : rc;
 }
 
 static int each_part(struct scan *s, int directory, const char *name)
 {
-    return scan_names(s, directory, name, each_piece);
+    return scan_names(s, directory, name, scan_add);
 }
 
 static int each_set(struct scan *s, int directory, const char *name)
@@ -123,16 +131,17 @@ static int by_time(const void *left, const void *right)
     return (a->written_ms > b->written_ms) - (a->written_ms < b->written_ms);
 }
 
-int files_scan(struct files *f, void (*seen)(void *context, const struct files_seen *s),
-               void *context)
+void files_scan(struct files *f, const struct files_scanner *scanner)
 {
-    struct scan s = {.booted_ms = clock_wall_ms() - (int64_t)clock_boot_ms()};
+    struct scan s = {
+        .scanner = scanner,
+        .booted_ms = clock_wall_ms() - (int64_t)clock_boot_ms(),
+    };
     _cleanup_free_ char *pieces = xprintf("%s/pieces", f->path);
-    int rc = scan_names(&s, AT_FDCWD, pieces, each_set);
+    look_on(&s, scan_names(&s, AT_FDCWD, pieces, each_set));
     if (s.count > 0)
         qsort(s.seen, s.count, sizeof *s.seen, by_time);
     for (size_t i = 0; i < s.count; i++)
-        seen(context, &s.seen[i]);
+        scanner->seen(scanner->context, &s.seen[i]);
     free(s.seen);
-    return rc;
 }

@@ -311,7 +311,8 @@ static void kill_9_at_each_step(void **state)
 }
 
 struct seen {
-    unsigned count;
+    unsigned count, errors;
+    unsigned most; /* errors: then the scan ends; 0: at once */
     uint64_t bytes;
     int64_t last_ms;
 };
@@ -326,11 +327,28 @@ static void note(void *context, const struct files_seen *s)
     seen->count++;
 }
 
+static bool goes_on(void *context, int rc)
+{
+    struct seen *seen = context;
+    assert_true(rc == 0 || rc == -EIO);
+    seen->errors += rc != 0;
+    return seen->errors < seen->most;
+}
+
+static struct seen scan(struct files *f, unsigned most, const char *faults)
+{
+    struct seen seen = {.most = most};
+    const struct files_scanner scanner = {&seen, note, goes_on};
+    assert_int_equal(fault_configure(faults, NULL), 0);
+    files_scan(f, &scanner);
+    assert_int_equal(fault_configure(NULL, NULL), 0);
+    return seen;
+}
+
 /* Of three sets one cannot be listed. */
 static void a_directory_that_fails_hides_no_other(void **state)
 {
     (void)state;
-    struct seen seen = {0};
     struct files *f = open_files();
     for (unsigned i = 0; i < 3; i++) {
         char set[32];
@@ -339,17 +357,21 @@ static void a_directory_that_fails_hides_no_other(void **state)
         const struct piece p = piece_of(&e, 1);
         assert_int_equal(put(f, &p), 0);
     }
-    assert_int_equal(fault_configure("cache.scan=EIO@2", NULL), 0); /* the first of the sets */
-    assert_int_equal(files_scan(f, note, &seen), -EIO);
-    assert_int_equal(fault_configure(NULL, NULL), 0);
+    struct seen seen = scan(f, 2, "cache.scan=EIO@2"); /* the first of the sets */
     assert_int_equal(seen.count, 2);
+    assert_int_equal(seen.errors, 1);
+    assert_int_equal(scan(f, 1, "cache.scan=EIO").errors, 1);
+    seen = scan(f, 2, "cache.scan=EIO@4+"); /* the first of the sets was read */
+    assert_int_equal(seen.count, 1);
+    assert_int_equal(seen.errors, 2);
+    assert_int_equal(scan(f, 2, "cache.scan=EIO@2+").errors, 2);
+    assert_int_equal(scan(f, 0, NULL).count, 1); /* it ends at once */
     files_close(f);
 }
 
 static void a_scan_finds_pieces_alone(void **state)
 {
     (void)state;
-    struct seen seen = {0};
     struct files_room room;
     struct files *f = open_files();
     for (unsigned i = 0; i < 20; i++) {
@@ -365,8 +387,9 @@ static void a_scan_finds_pieces_alone(void **state)
                             directory);
     assert_int_equal(system(command), 0);
     free(command);
-    assert_int_equal(files_scan(f, note, &seen), 0);
+    struct seen seen = scan(f, 1, NULL);
     assert_int_equal(seen.count, 20);
+    assert_int_equal(seen.errors, 0);
     assert_int_equal(files_room(f, &room), 0);
     assert_true(room.total_bytes >= room.free_bytes && room.free_bytes > 0);
     files_close(f);

@@ -339,9 +339,14 @@ static void whole_seen(struct tier *t, const struct files_seen *s)
         policy_prove(t->policy, &s->id, now_ms - (uint64_t)age_ms);
 }
 
+struct scanning {
+    struct tier *tier;
+    unsigned errors;
+};
+
 static void scan_seen(void *context, const struct files_seen *s)
 {
-    struct tier *t = context;
+    struct tier *t = ((struct scanning *)context)->tier;
     pthread_mutex_lock(&t->lock);
     if (s->id.index == PIECE_WHOLE)
         whole_seen(t, s);
@@ -350,11 +355,25 @@ static void scan_seen(void *context, const struct files_seen *s)
     pthread_mutex_unlock(&t->lock);
 }
 
+/* Each error of a bad disk may take minutes: after those that make it sick the scan ends. */
+static bool scan_goes_on(void *context, int rc)
+{
+    struct scanning *s = context;
+    if (rc != 0) {
+        s->errors++;
+        tier_note(s->tier, "scan", rc);
+    }
+    pthread_mutex_lock(&s->tier->lock);
+    const bool stop = s->tier->stop;
+    pthread_mutex_unlock(&s->tier->lock);
+    return !stop && s->errors < HEALTH_ERRORS;
+}
+
 static void scan(struct tier *t)
 {
-    int rc = files_scan(t->files, scan_seen, t);
-    if (rc != 0)
-        tier_note(t, "scan", rc);
+    struct scanning s = {.tier = t};
+    const struct files_scanner scanner = {&s, scan_seen, scan_goes_on};
+    files_scan(t->files, &scanner);
     while (is_over_limit(t) && evict_one(t))
         ;
     pthread_mutex_lock(&t->lock);

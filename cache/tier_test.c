@@ -1,0 +1,80 @@
+#include "cache/tier.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cache/testing/caches.h"
+#include "cache/tier_parts.h"
+#include "common/fault.h"
+#include "common/mem.h"
+
+#define SETS 5
+
+static const struct cache_entity entity = {.name = "0", .set = "0", .size = MIB};
+
+/* The first directory, where each of `count` sets has an entity. */
+static struct tier *tier_of_sets(unsigned count, const char *faults)
+{
+    struct tier *t;
+    struct error err = ERROR_INIT;
+    struct cache *c = caches_make(1);
+    for (unsigned i = 0; i < count; i++) {
+        _cleanup_free_ char *name = xprintf("%u", i);
+        const struct cache_entity e = {.name = name, .set = name, .size = MIB};
+        caches_fill(c, &e, MIB, true);
+    }
+    cache_close(c);
+    assert_int_equal(fault_configure(faults, NULL), 0);
+    _cleanup_free_ char *directory = xprintf("%s/d0", caches_root);
+    const struct tier_options options = {
+        .directory = directory, .limit_bytes = 1u << 30, .fill_bytes = 64 * MIB};
+    if (tier_open(&options, &t, &err) != 0)
+        fail_msg("%s", err.message);
+    return t;
+}
+
+static void a_scan_ends_when_it_is_stopped(void **state)
+{
+    (void)state;
+    const struct piece p = piece_of(&entity, 0);
+    _cleanup_free_ char *hold = xprintf("%s/hold", caches_root);
+    _cleanup_free_ char *faults = xprintf("cache.scan=hold:%s", hold);
+    assert_int_equal(mkdir(hold, 0700), 0);
+    struct tier *t = tier_of_sets(SETS, faults);
+    pthread_mutex_lock(&t->lock);
+    t->stop = true; /* as tier_stop(), which waits then */
+    pthread_mutex_unlock(&t->lock);
+    assert_int_equal(rmdir(hold), 0);
+    tier_has(t, &p.id); /* the scan has ended */
+    assert_true(policy_count(t->policy) < SETS);
+    tier_close(t);
+}
+
+static void a_scan_of_a_bad_disk_is_given_up(void **state)
+{
+    (void)state;
+    const struct piece p = piece_of(&entity, 0);
+    struct tier *t = tier_of_sets(SETS, "cache.scan=EIO@2+");
+    tier_has(t, &p.id);
+    assert_int_equal(t->health.state, HEALTH_SICK);
+    tier_close(t);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, caches_setup, caches_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_scan_ends_when_it_is_stopped),
+        TEST(a_scan_of_a_bad_disk_is_given_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
