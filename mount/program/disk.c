@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,6 +31,7 @@
 #include "common/mem.h"
 #include "mount/image/objects.h"
 #include "mount/program/client.h"
+#include "mount/program/disk_parts.h"
 #include "mount/program/mounts.h"
 #include "mount/program/options.h"
 #include "mount/program/program.h"
@@ -42,17 +42,6 @@
 
 #define THREADS 32
 #define LOOK_MS 1000 /* for a disk that is still mounted elsewhere */
-
-/* What the supervisor and its processes share. */
-struct disk {
-    atomic_bool ours;   /* the device */
-    atomic_bool served; /* the mount has answered */
-    struct device device;
-    char path[32];     /* "/dev/sdX"; "": there is none yet */
-    pid_t mounter;     /* attaches and mounts, the first time */
-    int go;            /* of the process that serves: a byte, and the mounter begins */
-    struct error said; /* by the mounter */
-};
 
 /* --- a process that serves -------------------------------------------------------------------- */
 
@@ -218,7 +207,7 @@ static int run(struct serving *v, struct error *err)
 {
     struct disk *d = v->m->disk;
     int rc = start(v, err);
-    if (rc == 0 && !atomic_load(&d->served))
+    if (rc == 0 && !disk_has_served(d))
         rc = attach_apart(v, err);
     if (rc != 0)
         return rc;
@@ -277,16 +266,22 @@ int serve_disk(struct mounted *m, struct dfc_client *client)
 static int serve_one(void *context)
 {
     struct mounted *m = context;
-    if (atomic_load(&m->disk->served))
+    const bool has_served = disk_has_served(m->disk);
+    if (has_served)
         m->ready = -1; /* the caller has gone */
-    const int code = atomic_load(&m->disk->served) ? PROGRAM_OK : start_mounter(m);
+    const int code = has_served ? PROGRAM_OK : start_mounter(m);
     return code == PROGRAM_OK ? serve(m) : code;
+}
+
+bool disk_has_served(const struct disk *d)
+{
+    return atomic_load(&d->served);
 }
 
 static bool can_go_on(void *context)
 {
     const struct mounted *m = context;
-    return atomic_load(&m->disk->served);
+    return disk_has_served(m->disk);
 }
 
 static void detach(const struct mounted *m)

@@ -16,6 +16,7 @@
 #include "mount/fuse/session.h"
 #include "mount/meta/engines.h"
 #include "mount/program/client.h"
+#include "mount/program/disk.h"
 #include "mount/program/options.h"
 #include "mount/program/program.h"
 #include "mount/vfs/vfs.h"
@@ -121,16 +122,16 @@ static int serve_client(struct mounted *m, struct dfc_client *client)
     return code;
 }
 
-/* Somebody waits for the mount, or it is the first process in the foreground. */
-static bool begins(const struct mounted *m)
+/* Also by a process before. */
+static bool has_served(const struct mounted *m)
 {
-    return m->ready >= 0 || (m->session != NULL && !session_has_served(m->session));
+    return m->disk != NULL ? disk_has_served(m->disk) : session_has_served(m->session);
 }
 
 /* A disk that failed since the mount began does not end it. */
 static void drop_failed_caches(struct mounted *m)
 {
-    if (m->cache_directories != NULL && m->session != NULL && session_has_served(m->session))
+    if (m->cache_directories != NULL && has_served(m))
         m->cache_directories = cache_usable(m->cache_directories); /* until the process ends */
 }
 
@@ -142,7 +143,7 @@ int serve(struct mounted *m)
     if (code != PROGRAM_OK)
         return code;
     m->client = client;
-    if (begins(m) && !options_given(m->options, "retries"))
+    if (!has_served(m) && !options_given(m->options, "retries"))
         client_attempts(client, START_TRIES);
     code = m->disk != NULL     ? serve_disk(m, client)
            : m->image          ? serve_image(m, client)
