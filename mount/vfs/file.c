@@ -52,7 +52,7 @@ static void give_node(struct vfs_file *f)
 
 static int file_add(struct vfs_file *f)
 {
-    const struct entity *e = f->entity;
+    const struct entity *e = passing_entity(f->of, f->entity, f->backing);
     const struct ledger_record r = {
         .kind = LEDGER_FILE,
         .node = f->of != NULL ? f->of->id : 0,

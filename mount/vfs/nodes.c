@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "common/mem.h"
+#include "mount/data/entity.h"
 
 #define ROOT_ID 1
 
@@ -29,6 +30,7 @@ static void node_free(struct node *node)
 {
     free(node->key);
     free(node->version);
+    entity_unref(node->held);
     free(node);
 }
 

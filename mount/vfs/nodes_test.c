@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "mount/data/entity.h"
+
 static void a_version_is_a_node(void **state)
 {
     (void)state;
@@ -32,6 +34,23 @@ static void a_version_is_a_node(void **state)
     assert_int_equal(n->count, 2);
     nodes_forget(n, b, 1);
     nodes_done(n); /* with one that is left */
+    free(n);
+    ledger_close(l);
+}
+
+/* A file that the kernel reads itself when the mount ends. */
+static void what_is_held_ends_with_the_nodes(void **state)
+{
+    (void)state;
+    struct nodes *n = malloc(sizeof *n);
+    struct ledger *l = ledger_open(-1);
+    struct entity *e = entity_new("a", "\"1\"", "", 3);
+    nodes_init(n, "", l);
+    const struct node_is is = {.key = "a", .version = "1", .size = 3};
+    nodes_take(n, &is)->held = entity_ref(e);
+    nodes_done(n);
+    assert_int_equal(e->refs, 1);
+    entity_unref(e);
     free(n);
     ledger_close(l);
 }
@@ -106,6 +125,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_version_is_a_node),
+        cmocka_unit_test(what_is_held_ends_with_the_nodes),
         cmocka_unit_test(a_draft_is_no_version),
         cmocka_unit_test(the_root_stays),
         cmocka_unit_test(nodes_outlive_the_process),

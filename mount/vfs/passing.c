@@ -86,6 +86,11 @@ int passing_open(struct passing *p, struct node *node, struct entity *e)
     return backing;
 }
 
+const struct entity *passing_entity(const struct node *node, const struct entity *e, int backing)
+{
+    return backing > 0 ? node->held : e;
+}
+
 void passing_restore(struct passing *p, struct node *node, struct entity *e, int backing)
 {
     pthread_mutex_lock(&p->lock);

@@ -26,6 +26,9 @@ void passing_start(struct passing *p, const struct backings *backings, bool can_
 /* One open more of the entity's node: the kernel's number of the file that it reads; 0: this
  * process reads. */
 int passing_open(struct passing *p, struct node *node, struct entity *e);
+/* Whose bytes the open reads, which may be an earlier entity: the ledger has it for the next
+ * process.  It stays until the open ends. */
+const struct entity *passing_entity(const struct node *node, const struct entity *e, int backing);
 /* An open of the process before. */
 void passing_restore(struct passing *p, struct node *node, struct entity *e, int backing);
 /* The ledger does not have the open any more: the number may get another meaning. */

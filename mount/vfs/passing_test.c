@@ -142,6 +142,28 @@ static void what_the_first_open_held_is_released(void **state)
     assert_null(x->node.held);
 }
 
+/* The first open has ended before the process was killed: the file of the others is the first's. */
+static void what_the_first_open_held_is_held_again(void **state)
+{
+    struct fixture *x = *state;
+    struct node again = {0};
+    join(x);
+    assert_int_equal(open_it(x), 1);
+    struct entity *other = entity_new("o", "\"2\"", "", SIZE);
+    assert_ptr_equal(passing_entity(&x->node, x->entity, 0), x->entity);
+    assert_int_equal(passing_open(&x->passing, &x->node, other), 1);
+    close_it(x, 1);
+    const struct entity *told = passing_entity(&x->node, other, 1);
+    assert_string_equal(told->etag, "\"1\"");
+    entity_unref(other);
+    struct entity *restored = entity_new(told->key, told->etag, told->checksum, told->size);
+    passing_restore(&x->passing, &again, restored, 1);
+    assert_string_equal(again.held->etag, "\"1\"");
+    passing_close(&x->passing, &again, 1);
+    entity_unref(restored);
+    close_it(x, 1);
+}
+
 /* The cache could not be opened again: what passes ends, and nothing more begins. */
 static void without_a_cache_the_rest_ends(void **state)
 {
@@ -200,6 +222,7 @@ int main(void)
         TEST(the_first_open_decides),
         TEST(opens_of_the_process_before_decide),
         TEST(what_the_first_open_held_is_released),
+        TEST(what_the_first_open_held_is_held_again),
         TEST(without_a_cache_the_rest_ends),
         TEST(a_kernel_that_refuses_is_not_asked_again),
     };
