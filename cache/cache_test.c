@@ -205,6 +205,31 @@ static void a_disk_that_fails_is_left_alone(void **state)
     cache_close(c);
 }
 
+static void an_error_of_a_file_costs_the_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fault;
+        bool stays;
+    } rows[] = {
+        {"cache.read=EIO@1", false},     {"cache.read=EUCLEAN@1", false},
+        {"cache.read=ENODATA@1", false}, {"cache.read=ETIMEDOUT@1", false},
+        {"cache.read=EMFILE@1", true},   {"cache.read=ENOMEM@1", true},
+    };
+    const struct cache_entity e = {.name = "e", .set = "s", .size = MIB};
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct cache *c = caches_make(1);
+        caches_fill(c, &e, MIB, true);
+        cache_flush(c);
+        assert_int_equal(fault_configure(rows[i].fault, NULL), 0);
+        assert_int_equal(caches_read_all(c, &e), 0);
+        assert_int_equal(fault_configure(NULL, NULL), 0);
+        assert_int_equal(caches_read_all(c, &e), rows[i].stays ? e.size : 0);
+        assert_int_equal(cache_bytes_of(c, &e, 0, e.size), rows[i].stays ? e.size : 0);
+        cache_close(c);
+    }
+}
+
 static void a_slow_disk_is_passed_by(void **state)
 {
     (void)state;
@@ -315,19 +340,13 @@ static void mistakes_are_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_the_store_gave_is_read_again),
-        TEST(versions_do_not_meet),
-        TEST(parts_may_come_in_any_order),
-        TEST(what_the_store_did_not_give_is_not_kept),
-        TEST(an_error_of_the_reader_is_told),
-        TEST(the_limit_holds),
-        TEST(damaged_bytes_are_not_given),
-        TEST(a_full_disk_drops),
-        TEST(a_disk_that_fails_is_left_alone),
-        TEST(a_slow_disk_is_passed_by),
-        TEST(little_memory_drops_whole_pieces),
-        TEST(many_users_in_little_room),
-        TEST(mistakes_are_named),
+        TEST(what_the_store_gave_is_read_again), TEST(versions_do_not_meet),
+        TEST(parts_may_come_in_any_order),       TEST(what_the_store_did_not_give_is_not_kept),
+        TEST(an_error_of_the_reader_is_told),    TEST(the_limit_holds),
+        TEST(damaged_bytes_are_not_given),       TEST(a_full_disk_drops),
+        TEST(a_disk_that_fails_is_left_alone),   TEST(an_error_of_a_file_costs_the_file),
+        TEST(a_slow_disk_is_passed_by),          TEST(little_memory_drops_whole_pieces),
+        TEST(many_users_in_little_room),         TEST(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

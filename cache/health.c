@@ -1,5 +1,8 @@
 #include "cache/health.h"
 
+#include <errno.h>
+#include <stddef.h>
+
 bool health_may(struct health *h, uint64_t now_ms)
 {
     if (h->state == HEALTH_GOOD)
@@ -42,6 +45,17 @@ bool health_note(struct health *h, bool failed, uint64_t now_ms)
     else if (before == HEALTH_SICK)
         note_sick(h, failed, now_ms);
     return h->state != before;
+}
+
+bool health_is_of_disk(int rc)
+{
+    static const int others[] = {0,      -ENOENT, -EBADMSG, -EMFILE, -ENFILE, -ENOMEM,
+                                 -EINTR, -EAGAIN, -EACCES,  -EPERM,  -ENOSPC, -EDQUOT};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (rc == others[i])
+            return false;
+    }
+    return true;
 }
 
 const char *health_name(enum health_state state)

@@ -29,4 +29,7 @@ struct health {
 bool health_may(struct health *h, uint64_t now_ms);
 /* An operation has ended.  True: the state is another one now. */
 bool health_note(struct health *h, bool failed, uint64_t now_ms);
+/* Is this -errno of a read one of the disk, about what was read?  Others are of the process or the
+ * machine, and the next read may be well. */
+bool health_is_of_disk(int rc);
 const char *health_name(enum health_state state);

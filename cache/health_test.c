@@ -1,5 +1,6 @@
 #include "cache/health.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,12 +53,25 @@ static void after_half_an_hour_it_is_out(void **state)
     assert_false(health_note(&h, false, UINT64_MAX));
 }
 
+static void errors_of_the_process_are_none_of_the_disk(void **state)
+{
+    (void)state;
+    static const int disk[] = {EIO, EUCLEAN, ETIMEDOUT, EREMOTEIO, ENXIO, ENODATA, EILSEQ};
+    static const int others[] = {0,      ENOENT, EBADMSG, EMFILE, ENFILE,
+                                 ENOMEM, EINTR,  EAGAIN,  EACCES, EPERM};
+    for (size_t i = 0; i < sizeof disk / sizeof *disk; i++)
+        assert_true(health_is_of_disk(-disk[i]));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(health_is_of_disk(-others[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_errors_in_a_minute_make_it_sick),
         cmocka_unit_test(a_sick_disk_is_tried_and_returns),
         cmocka_unit_test(after_half_an_hour_it_is_out),
+        cmocka_unit_test(errors_of_the_process_are_none_of_the_disk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

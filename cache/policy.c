@@ -390,6 +390,13 @@ void policy_prove(struct policy *p, const struct piece_id *id, uint64_t now_ms)
         e->proved_ms = now_ms + 1;
 }
 
+void policy_doubt(struct policy *p, const struct piece_id *id)
+{
+    struct entry *e = find(p, id);
+    if (e != NULL)
+        e->proved_ms = 0;
+}
+
 bool policy_is_proved(const struct policy *p, const struct piece_id *id, uint64_t now_ms)
 {
     const struct entry *e = find(p, id);

@@ -46,6 +46,7 @@ bool policy_remove(struct policy *p, const struct piece_id *id); /* false: it is
 void policy_hold(struct policy *p, const struct piece_id *id, int by);
 /* All bytes of the piece were compared with their sums; that counts for `proof_ms`. */
 void policy_prove(struct policy *p, const struct piece_id *id, uint64_t now_ms);
+void policy_doubt(struct policy *p, const struct piece_id *id); /* they must be compared again */
 bool policy_is_proved(const struct policy *p, const struct piece_id *id, uint64_t now_ms);
 
 struct policy_piece {

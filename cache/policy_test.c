@@ -105,6 +105,9 @@ static void a_whole_stays_longer_than_what_is_read_once(void **state)
         read_piece(p, n, 1, 1, 0);
     assert_true(policy_is_proved(p, &id, HOUR));
     assert_false(policy_is_proved(p, &id, HOUR + 1));
+    policy_doubt(p, &id);
+    assert_false(policy_is_proved(p, &id, 0));
+    policy_prove(p, &id, 0);
     policy_add(p, &id, 1, 20, 0); /* another one of this name */
     assert_false(policy_is_proved(p, &id, 0));
     policy_free(p);

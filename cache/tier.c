@@ -154,6 +154,14 @@ bool tier_may_read(struct tier *t, const struct pace_side *store)
     return may;
 }
 
+bool tier_is_good(struct tier *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool good = t->health.state == HEALTH_GOOD;
+    pthread_mutex_unlock(&t->lock);
+    return good;
+}
+
 bool tier_near_begin(struct tier *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -169,18 +177,6 @@ void tier_near_end(struct tier *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Of several readers that find it one tells. */
-static int remove_damaged(struct tier *t, const struct piece *p)
-{
-    int rc = files_remove(t->files, &p->id, p->set);
-    if (rc == 0) {
-        metric_add(t->metrics.damaged, 1);
-        log_warn("damaged piece", lstr("directory", t->directory), lstr("of", p->entity->name),
-                 lu64("piece", p->id.index));
-    }
-    return rc;
-}
-
 static void forget(struct tier *t, const struct piece_id *id)
 {
     pthread_mutex_lock(&t->lock);
@@ -189,16 +185,39 @@ static void forget(struct tier *t, const struct piece_id *id)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* What cannot be used is not there any more: the store's bytes take its place. */
+int tier_remove(struct tier *t, const struct piece *p)
+{
+    int rc = files_remove(t->files, &p->id, p->set);
+    if (rc == 0 || rc == -ENOENT)
+        forget(t, &p->id);
+    return rc;
+}
+
+/* Of several readers that find it one tells. */
+static int remove_damaged(struct tier *t, const struct piece *p)
+{
+    int rc = tier_remove(t, p);
+    if (rc == 0) {
+        metric_add(t->metrics.damaged, 1);
+        log_warn("damaged piece", lstr("directory", t->directory), lstr("of", p->entity->name),
+                 lu64("piece", p->id.index));
+    }
+    return rc;
+}
+
+/* What cannot be used is not there any more: the store's bytes take its place.  On a disk that
+ * fails it stays: the disk may be what is bad, and may come back. */
 static void read_failed(struct tier *t, const struct piece *p, int rc)
 {
-    if (rc == -ENOENT || rc == -EBADMSG || rc == -EIO)
+    if (rc == -ENOENT)
         forget(t, &p->id);
-    if (rc == -EIO)
-        files_remove(t->files, &p->id, p->set); /* the error counts, whatever comes of it */
-    if (rc == -EBADMSG)
-        rc = remove_damaged(t, p);
-    tier_note(t, "read", rc);
+    tier_note(t, "read", rc == -EBADMSG ? remove_damaged(t, p) : rc);
+    if (!health_is_of_disk(rc) || !tier_is_good(t))
+        return;
+    if (p->id.index == PIECE_WHOLE)
+        tier_suspect(t, p->entity);
+    else
+        tier_remove(t, p); /* the error was noted, whatever comes of it */
 }
 
 void tier_damaged(struct tier *t, const struct piece *p)
@@ -237,6 +256,12 @@ int tier_find(struct tier *t, const struct piece *p, struct files_piece *found)
 }
 
 int tier_find_within(struct tier *t, const struct piece *p, struct files_piece *found)
+{
+    const struct piece whole = piece_whole(p->entity);
+    return tier_is_suspect(t, &whole.id) ? -ENOENT : tier_find_whole(t, p, found);
+}
+
+int tier_find_whole(struct tier *t, const struct piece *p, struct files_piece *found)
 {
     const struct piece whole = piece_whole(p->entity);
     return find_in(t, &whole, p, files_find_within, found);
@@ -301,8 +326,7 @@ void tier_hold(struct tier *t, const struct piece_id *id, int by)
 
 void tier_drop(struct tier *t, const struct piece *p)
 {
-    forget(t, &p->id);
-    int rc = files_remove(t->files, &p->id, p->set);
+    int rc = tier_remove(t, p);
     if (rc != 0 && rc != -ENOENT)
         tier_note(t, "remove", rc);
 }

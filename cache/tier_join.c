@@ -2,7 +2,11 @@
  *
  * The filler does it in steps of a piece, between what comes from the store.  The pieces stay until
  * the whole has its name.  A whole that the scan has found is compared with its sums by the same
- * steps.  What fails is given up: readers have the pieces, or the store. */
+ * steps.  What fails is given up: readers have the pieces, or the store.  So is all while the disk
+ * fails.
+ *
+ * A whole that a reader could not read is suspect: it may be one bad sector of many gigabytes, or
+ * nothing.  Nobody reads it until it was compared.  If that fails as well it leaves. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -34,30 +38,55 @@ static void join_free(struct join *j)
     free(j);
 }
 
-/* Where another is added; NULL: it waits already, or too many do. */
+/* Where it waits, or another may be added.  Under the lock, as the next. */
 static struct join **place_of(struct tier *t, const struct piece_id *id)
 {
     struct join **at = &t->joins;
     while (*at != NULL && !piece_id_equal(&(*at)->whole.id, id))
         at = &(*at)->next;
-    return *at == NULL && t->join_count < JOINS_MOST ? at : NULL;
+    return at;
+}
+
+/* NULL: it does not wait. */
+static struct join *join_add(struct tier *t, const struct cache_entity *e)
+{
+    const struct piece whole = piece_whole(e);
+    struct join **at = place_of(t, &whole.id);
+    if (*at != NULL || t->join_count == JOINS_MOST || e->size > JOIN_BYTES || !t->scanned ||
+        t->health.state != HEALTH_GOOD || policy_is_proved(t->policy, &whole.id, clock_ms()))
+        return *at;
+    *at = join_new(e);
+    t->join_count++;
+    tier_show(t);
+    pthread_cond_signal(&t->work);
+    return *at;
 }
 
 void tier_join(struct tier *t, const struct cache_entity *e)
 {
-    const struct piece whole = piece_whole(e);
-    if (e->size > JOIN_BYTES)
-        return;
     pthread_mutex_lock(&t->lock);
-    struct join **at = place_of(t, &whole.id);
-    if (at != NULL && t->scanned && t->health.state == HEALTH_GOOD &&
-        !policy_is_proved(t->policy, &whole.id, clock_ms())) {
-        *at = join_new(e);
-        t->join_count++;
-        tier_show(t);
-        pthread_cond_signal(&t->work);
-    }
+    join_add(t, e);
     pthread_mutex_unlock(&t->lock);
+}
+
+void tier_suspect(struct tier *t, const struct cache_entity *e)
+{
+    const struct piece whole = piece_whole(e);
+    pthread_mutex_lock(&t->lock);
+    policy_doubt(t->policy, &whole.id);
+    struct join *j = join_add(t, e);
+    if (j != NULL)
+        j->suspect = true;
+    pthread_mutex_unlock(&t->lock);
+}
+
+bool tier_is_suspect(struct tier *t, const struct piece_id *whole)
+{
+    pthread_mutex_lock(&t->lock);
+    const struct join *j = *place_of(t, whole);
+    bool suspect = j != NULL && j->suspect;
+    pthread_mutex_unlock(&t->lock);
+    return suspect;
 }
 
 /* ---- the filler ---- */
@@ -127,16 +156,17 @@ static int join_piece(struct tier *t, struct join *j)
     const size_t size = piece_of(&j->entity, j->index).size;
     int64_t n = source->read(source->context, &j->entity, j->index, join_take, j);
     promise(t, j, j->promised > size ? j->promised - size : 0);
+    j->index++;
     return n < 0 ? (int)n : (size_t)n == size ? 0 : -ENOENT;
 }
 
 /* A piece of the whole that is there, and of nothing else. */
-static int compare_piece(struct tier *t, struct join *j)
+static int compare_piece(struct tier *t, const struct join *j)
 {
     struct files_piece found;
     char data[COMPARE_BYTES];
     const struct piece p = piece_of(&j->entity, j->index);
-    int rc = tier_find_within(t, &p, &found);
+    int rc = tier_find_whole(t, &p, &found);
     if (rc != 0)
         return rc;
     for (size_t at = 0; rc == 0 && at < p.size; at += sizeof data)
@@ -144,6 +174,19 @@ static int compare_piece(struct tier *t, struct join *j)
                        data);
     files_found_close(&found);
     return rc;
+}
+
+/* What cannot be read twice leaves. */
+static int compare_next(struct tier *t, struct join *j)
+{
+    const bool suspect = tier_is_suspect(t, &j->whole.id);
+    const int rc = compare_piece(t, j);
+    j->index += rc == 0;
+    if (!health_is_of_disk(rc))
+        return rc == 0 ? 0 : -ENOENT; /* the read has noted it */
+    if (suspect && tier_is_good(t))
+        tier_remove(t, &j->whole);
+    return suspect ? -ENOENT : 0;
 }
 
 static void prove(struct tier *t, const struct join *j)
@@ -178,17 +221,16 @@ static struct join *join_first(struct tier *t)
     return j;
 }
 
-/* 0: there is more to do. */
+/* 0: it goes on, or has ended.  -ENOENT: it is given up, and nothing is to be noted. */
 static int step(struct tier *t, struct join *j, bool *ended)
 {
     *ended = false;
+    if (!tier_is_good(t))
+        return -ENOENT;
     if (!j->begun)
         return join_begin(t, j);
-    if (j->index < piece_count(j->entity.size)) {
-        int rc = j->file != NULL ? join_piece(t, j) : compare_piece(t, j);
-        j->index++;
-        return rc;
-    }
+    if (j->index < piece_count(j->entity.size))
+        return j->file != NULL ? join_piece(t, j) : compare_next(t, j);
     *ended = true;
     if (j->file != NULL)
         return join_publish(t, j);
@@ -202,7 +244,7 @@ void tier_join_step(struct tier *t)
     bool ended;
     struct join *j = join_first(t);
     int rc = step(t, j, &ended);
-    if (rc != 0)
+    if (rc != 0 && rc != -ENOENT)
         tier_note(t, "join", rc);
     if (rc != 0 || ended)
         join_end(t, j);

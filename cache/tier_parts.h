@@ -34,6 +34,7 @@ struct join {
     struct join *next;
     struct cache_entity entity; /* owns its texts */
     struct piece whole;
+    bool suspect; /* under the lock: the whole could not be read */
     bool begun;
     bool holds;              /* the pieces */
     struct files_join *file; /* NULL: the whole is there */
@@ -78,6 +79,14 @@ struct tier {
 
 /* Tells whether an operation of the disk failed, and logs what follows. */
 void tier_note(struct tier *t, const char *what, int rc);
+bool tier_is_good(struct tier *t);
+/* As tier_find_within(), also of a suspect one. */
+int tier_find_whole(struct tier *t, const struct piece *p, struct files_piece *found);
+/* 0 or -errno; then it still counts, and leaves later. */
+int tier_remove(struct tier *t, const struct piece *p);
+/* A read of the whole failed: it is compared, and nobody reads it until then. */
+void tier_suspect(struct tier *t, const struct cache_entity *e);
+bool tier_is_suspect(struct tier *t, const struct piece_id *whole);
 void tier_show(struct tier *t); /* its gauges; under the lock */
 
 void *tier_filler(void *tier); /* the thread */

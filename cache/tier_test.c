@@ -68,6 +68,51 @@ static void a_scan_of_a_bad_disk_is_given_up(void **state)
     tier_close(t);
 }
 
+/* The error of a read. */
+static void meet(struct tier *t, const struct piece *p, const struct files_piece *found)
+{
+    _cleanup_free_ char *to = xmalloc(p->size);
+    assert_int_equal(fault_configure("cache.read=EIO", NULL), 0);
+    assert_int_equal(tier_read(t, found, p, 0, p->size, to), -EIO);
+    assert_int_equal(fault_configure(NULL, NULL), 0);
+}
+
+/* It counts, and leaves later. */
+static void what_cannot_be_removed_stays_known(void **state)
+{
+    (void)state;
+    struct files_piece found;
+    const struct piece p = piece_of(&entity, 0);
+    struct tier *t = tier_of_sets(1, NULL);
+    _cleanup_free_ char *command =
+        xprintf("f=$(find %s/d0/dfc-cache/pieces -type f); rm $f; mkdir $f", caches_root);
+    assert_true(tier_has(t, &p.id));
+    assert_int_equal(tier_find(t, &p, &found), 0);
+    assert_int_equal(system(command), 0);
+    meet(t, &p, &found);
+    assert_true(tier_knows(t, &p.id));
+    files_found_close(&found);
+    tier_close(t);
+}
+
+static void a_failed_disk_loses_nothing(void **state)
+{
+    (void)state;
+    struct files_piece found;
+    const struct piece p = piece_of(&entity, 0);
+    struct tier *t = tier_of_sets(1, NULL);
+    assert_true(tier_has(t, &p.id));
+    assert_int_equal(tier_find(t, &p, &found), 0);
+    for (unsigned i = 0; i < HEALTH_ERRORS; i++)
+        tier_note(t, "write", -EIO);
+    meet(t, &p, &found);
+    files_found_close(&found);
+    assert_true(tier_knows(t, &p.id));
+    assert_int_equal(tier_find(t, &p, &found), 0);
+    files_found_close(&found);
+    tier_close(t);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, caches_setup, caches_teardown)
 
 int main(void)
@@ -75,6 +120,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_scan_ends_when_it_is_stopped),
         TEST(a_scan_of_a_bad_disk_is_given_up),
+        TEST(what_cannot_be_removed_stays_known),
+        TEST(a_failed_disk_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

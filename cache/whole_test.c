@@ -287,6 +287,69 @@ static void a_bad_sector_costs_its_piece(void **state)
     cache_close(c);
 }
 
+static uint64_t disk_state(void)
+{
+    return metric_sum(M_cache_disk_state, caches_root);
+}
+
+/* The store gives what cannot be read, until all of the file was compared. */
+static void one_error_costs_no_whole(void **state)
+{
+    (void)state;
+    struct cache *c = make_filled(1, &large);
+    close(whole_at_last(c, &large));
+    assert_int_equal(fault_configure("cache.read=EIO@1", NULL), 0);
+    assert_true(caches_read_all(c, &large) < large.size);
+    settle();
+    fault_configure(NULL, NULL);
+    assert_int_equal(caches_read_all(c, &large), large.size);
+    int fd = whole_at_last(c, &large);
+    check_file(fd, &large);
+    close(fd);
+    assert_int_equal(disk_state(), 0);
+    cache_close(c);
+}
+
+static void a_bad_sector_costs_its_whole(void **state)
+{
+    (void)state;
+    struct cache *c = make_filled(1, &large);
+    close(whole_at_last(c, &large));
+    assert_int_equal(fault_configure("cache.read=EIO", NULL), 0);
+    assert_int_equal(caches_read_all(c, &large), 0);
+    settle();
+    fault_configure(NULL, NULL);
+    assert_int_equal(files_of(""), 0);
+    assert_int_equal(disk_state(), 0); /* other reads did not meet it */
+    caches_fill(c, &large, MIB, true);
+    cache_flush(c);
+    assert_int_equal(caches_read_all(c, &large), large.size);
+    cache_close(c);
+}
+
+/* An error counts once, by whoever it is met. */
+static void a_comparison_reads_again(void **state)
+{
+    (void)state;
+    const struct cache_entity small = {.name = "small", .set = "s", .size = MIB};
+    struct cache *c = make_filled(1, &large);
+    close(whole_at_last(c, &large));
+    cache_close(c);
+    as_before_a_start();
+    c = make_filled(1, &small);
+    assert_int_equal(fault_configure("cache.read=EIO@1", NULL), 0);
+    assert_int_equal(caches_read_all(c, &small), 0);
+    assert_int_equal(fault_configure("cache.read=EIO@1", NULL), 0);
+    assert_int_equal(cache_whole(c, &large), -1);
+    settle();
+    fault_configure(NULL, NULL);
+    assert_int_equal(disk_state(), 0);
+    int fd = whole_at_last(c, &large);
+    check_file(fd, &large);
+    close(fd);
+    cache_close(c);
+}
+
 /* What the copy waits for the disk nobody else does. */
 static void a_copy_makes_no_slow_disk(void **state)
 {
@@ -417,6 +480,9 @@ int main(void)
         TEST(there_must_be_room),
         TEST(an_error_leaves_the_pieces),
         TEST(a_bad_sector_costs_its_piece),
+        TEST(one_error_costs_no_whole),
+        TEST(a_bad_sector_costs_its_whole),
+        TEST(a_comparison_reads_again),
         TEST(a_copy_makes_no_slow_disk),
         TEST(what_a_kill_left_is_removed),
         TEST(readers_find_all_bytes_meanwhile),
