@@ -225,11 +225,14 @@ static int64_t read_found(struct reading *r, size_t offset, size_t size)
     return rc == 0 ? (int64_t)done : rc;
 }
 
+/* store: NULL: for a copy. */
 static bool find_in(struct reading *r, struct tier *t, const struct pace_side *store,
                     int (*find)(struct tier *t, const struct piece *p, struct files_piece *found))
 {
     r->tier = t;
-    return t != NULL && tier_may_read(t, store) && find(t, &r->piece, &r->found) == 0;
+    if (t == NULL || !(store != NULL ? tier_may_read(t, store) : tier_may_copy(t)))
+        return false;
+    return find(t, &r->piece, &r->found) == 0;
 }
 
 /* In the whole, or as a piece; a whole that is new takes the place of its pieces. */
@@ -294,10 +297,9 @@ int cache_whole(struct cache *c, const struct cache_entity *e)
 {
     if (e->size <= PIECE_BYTES)
         return -1;
-    const struct pace_side store = store_now(c);
     const struct piece whole = piece_whole(e);
     struct tier *t = tier_of(c, &whole.id);
-    if (t == NULL || !tier_may_read(t, &store) || !tier_near_begin(t))
+    if (t == NULL || !tier_near_begin(t))
         return -1;
     bool is_known;
     int fd = tier_whole(t, &whole, &is_known);
@@ -321,8 +323,7 @@ static int64_t source_read(void *cache, const struct cache_entity *e, uint64_t i
     const struct cache_span s = {
         .entity = e, .offset = index * PIECE_BYTES, .size = piece_of(e, index).size};
     struct reading r = {.piece = piece_at(&s), .take = take, .context = taker};
-    const struct pace_side store = store_now(cache);
-    if (!find(cache, &r, &store))
+    if (!find(cache, &r, NULL))
         return 0;
     int64_t n = read_found(&r, 0, s.size);
     files_found_close(&r.found); /* no sample of its pace: nobody waits for it */

@@ -162,6 +162,14 @@ bool tier_is_good(struct tier *t)
     return good;
 }
 
+bool tier_may_copy(struct tier *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool may = t->health.state == HEALTH_GOOD && !t->pace.passed_by;
+    pthread_mutex_unlock(&t->lock);
+    return may;
+}
+
 bool tier_near_begin(struct tier *t)
 {
     pthread_mutex_lock(&t->lock);

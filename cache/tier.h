@@ -46,6 +46,8 @@ DEFINE_CLEANUP(struct tier, tier_close);
 
 /* False: pass it by, for now. */
 bool tier_may_read(struct tier *t, const struct pace_side *store);
+/* Nobody waits for the bytes: a directory that is tried now and then is left to readers. */
+bool tier_may_copy(struct tier *t);
 /* May a reader wait itself, whom nobody can interrupt then?  True: tier_near_end() follows. */
 bool tier_near_begin(struct tier *t);
 void tier_near_end(struct tier *t);

@@ -113,6 +113,26 @@ static void a_failed_disk_loses_nothing(void **state)
     tier_close(t);
 }
 
+static void a_copy_takes_no_try(void **state)
+{
+    (void)state;
+    const struct pace_side store = {0};
+    const struct piece p = piece_of(&entity, 0);
+    struct tier *t = tier_of_sets(1, NULL);
+    assert_true(tier_has(t, &p.id));
+    assert_true(tier_may_copy(t));
+    t->health.state = HEALTH_SICK; /* it was never tried */
+    assert_false(tier_may_copy(t));
+    assert_true(tier_may_read(t, &store));
+    assert_false(tier_may_read(t, &store));
+    t->health.state = HEALTH_GOOD;
+    t->pace.passed_by = true;
+    assert_false(tier_may_copy(t));
+    assert_true(tier_may_read(t, &store));
+    assert_false(tier_may_read(t, &store));
+    tier_close(t);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, caches_setup, caches_teardown)
 
 int main(void)
@@ -122,6 +142,7 @@ int main(void)
         TEST(a_scan_of_a_bad_disk_is_given_up),
         TEST(what_cannot_be_removed_stays_known),
         TEST(a_failed_disk_loses_nothing),
+        TEST(a_copy_takes_no_try),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -350,6 +350,33 @@ static void a_comparison_reads_again(void **state)
     cache_close(c);
 }
 
+/* A failed disk is tried by reads, whatever is opened. */
+static void an_open_takes_no_try(void **state)
+{
+    (void)state;
+    static const struct cache_entity lost[] = {{.name = "1", .set = "s", .size = MIB},
+                                               {.name = "2", .set = "s", .size = MIB},
+                                               {.name = "3", .set = "s", .size = MIB}};
+    const struct timespec moment = {.tv_nsec = 1000000};
+    struct cache *c = make_filled(1, &large);
+    for (unsigned i = 0; i < 3; i++)
+        caches_fill(c, &lost[i], MIB, true);
+    cache_flush(c);
+    assert_int_equal(fault_configure("cache.read=EIO", NULL), 0);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(caches_read_all(c, &lost[i]), 0);
+    fault_configure(NULL, NULL);
+    assert_int_equal(disk_state(), 1);
+    uint64_t got = 0;
+    for (unsigned i = 0; i < 2000 && got == 0; i++) {
+        assert_int_equal(cache_whole(c, &large), -1);
+        got = caches_read_all(c, &lost[2]);
+        nanosleep(&moment, NULL);
+    }
+    assert_int_equal(got, lost[2].size); /* what made it a failed one has stayed */
+    cache_close(c);
+}
+
 /* What the copy waits for the disk nobody else does. */
 static void a_copy_makes_no_slow_disk(void **state)
 {
@@ -483,6 +510,7 @@ int main(void)
         TEST(one_error_costs_no_whole),
         TEST(a_bad_sector_costs_its_whole),
         TEST(a_comparison_reads_again),
+        TEST(an_open_takes_no_try),
         TEST(a_copy_makes_no_slow_disk),
         TEST(what_a_kill_left_is_removed),
         TEST(readers_find_all_bytes_meanwhile),
