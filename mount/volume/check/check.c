@@ -58,6 +58,7 @@ static int see_attr(void *context, const struct meta_row *row, struct error *err
         l->inodes = xrealloc(l->inodes, l->room * sizeof *l->inodes);
     }
     l->inodes[l->count++] = (struct check_inode){
+        .stamp = row->value.stamp,
         .ino = row->key.id,
         .parent = a.parent,
         .mode = a.mode,
@@ -232,13 +233,13 @@ static void judge_directory(const struct look *l, const struct check_inode *i)
     if (is_top(i))
         return;
     if (i->nlink > 0 && i->names == 0)
-        check_add(c, CHECK_ORPHAN, i->ino);
+        check_add(c, CHECK_ORPHAN, i->ino)->stamp = i->stamp;
     else if (i->nlink == 0 && i->names > 0)
-        check_add_counter(c, CHECK_NLINK, i->ino, 0, 2 + i->directories);
+        check_add_names(c, CHECK_NLINK, i->ino, i->stamp, 0, 2 + i->directories);
     else if (i->names > 1)
         check_add(c, CHECK_TWICE, i->ino);
     else if (i->names == 1 && i->from != i->parent)
-        check_add_counter(c, CHECK_PARENT, i->ino, (int64_t)i->parent, (int64_t)i->from);
+        check_add_names(c, CHECK_PARENT, i->ino, i->stamp, (int64_t)i->parent, (int64_t)i->from);
     else if (i->names == 1 && !leads_to_root(l, i))
         check_add(c, CHECK_LOOP, i->ino);
 }
@@ -248,9 +249,9 @@ static void judge_inode(const struct look *l, const struct check_inode *i)
     if (S_ISDIR(i->mode))
         judge_directory(l, i);
     else if (i->names == 0 && i->nlink > 0)
-        check_add(l->check, CHECK_ORPHAN, i->ino);
+        check_add(l->check, CHECK_ORPHAN, i->ino)->stamp = i->stamp;
     else
-        check_add_counter(l->check, CHECK_NLINK, i->ino, i->nlink, i->names);
+        check_add_names(l->check, CHECK_NLINK, i->ino, i->stamp, i->nlink, i->names);
     if (i->nlink == 0 && i->names == 0 && !i->queued && !is_top(i))
         check_add(l->check, CHECK_UNQUEUED, i->ino);
 }

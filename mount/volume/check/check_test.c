@@ -267,6 +267,125 @@ static void only_what_is_found_twice_counts(void **state)
     check_done(&two);
 }
 
+/* ---- changes between two reads of a check ---- */
+
+static void (*meanwhile)(void); /* called before the first names are read */
+
+static int read_late(struct meta *m, struct meta_read *r, struct error *err)
+{
+    void (*change)(void) = meanwhile;
+    (void)m;
+    if (change != NULL && r->items[0].key.kind == META_ENTRY) {
+        meanwhile = NULL;
+        change();
+    }
+    return f.m->ops->read(f.m, r, err);
+}
+
+static int queue_late(struct meta *m, struct arena *arena, struct meta_item *item, uint64_t until,
+                      struct error *err)
+{
+    (void)m;
+    return f.m->ops->queue(f.m, arena, item, until, err);
+}
+
+static void run_beside(struct check *c, void (*change)(void))
+{
+    static const struct meta_ops ops = {.read = read_late, .queue = queue_late};
+    struct meta m = {.ops = &ops};
+    struct error err = ERROR_INIT;
+    const struct volume_format format = small_format();
+    meanwhile = change;
+    assert_int_equal(check_run(c, &m, &format, &err), 0);
+    assert_null(meanwhile);
+}
+
+static uint64_t of_name(uint64_t directory, const char *name)
+{
+    struct volume_inode found;
+    assert_int_equal(volume_lookup(f.a, directory, name, &found), 0);
+    return found.ino;
+}
+
+static void move(uint64_t from, uint64_t to, const char *name)
+{
+    assert_int_equal(volume_rename(f.a, from, name, to, name, 0), 0);
+}
+
+static void remove_link(void)
+{
+    assert_int_equal(volume_unlink(f.a, VOLUME_ROOT, "y"), 0);
+}
+
+static void add_link(void)
+{
+    struct volume_inode linked;
+    assert_int_equal(volume_link(f.a, of_name(VOLUME_ROOT, "x"), VOLUME_ROOT, "y", &linked), 0);
+}
+
+static void move_away(void)
+{
+    move(VOLUME_ROOT, of_name(VOLUME_ROOT, "d"), "e");
+}
+
+static void move_back(void)
+{
+    move(of_name(VOLUME_ROOT, "d"), VOLUME_ROOT, "e");
+}
+
+/* The check does not know this directory. */
+static void hide(void)
+{
+    move(VOLUME_ROOT, make(VOLUME_ROOT, "new", S_IFDIR | 0755), "x");
+}
+
+static void show(void)
+{
+    move(of_name(VOLUME_ROOT, "new"), VOLUME_ROOT, "x");
+    assert_int_equal(volume_rmdir(f.a, VOLUME_ROOT, "new"), 0);
+}
+
+static const struct check_finding *finding_of(const struct check *c, enum check_kind kind)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->findings[i].kind == kind)
+            return &c->findings[i];
+    }
+    fail_msg("kind %d is not found", (int)kind);
+    return NULL;
+}
+
+/* Both looks read the attribute before the change and the names behind it. */
+static void what_comes_and_goes(enum check_kind kind, void (*change)(void), void (*back)(void))
+{
+    struct check one, two;
+    run_beside(&one, change);
+    back();
+    run_beside(&two, change);
+    back();
+    assert_int_equal(repair_finding(f.a, finding_of(&one, kind)), -ESTALE);
+    assert_int_equal(repair_finding(f.a, finding_of(&two, kind)), -ESTALE);
+    check_keep_common(&one, &two);
+    for (size_t i = 0; i < one.count; i++)
+        assert_int_not_equal(one.findings[i].kind, kind);
+    check_done(&one);
+    check_done(&two);
+}
+
+static void names_that_come_and_go_are_no_damage(void **state)
+{
+    (void)state;
+    file();
+    add_link();
+    what_comes_and_goes(CHECK_NLINK, remove_link, add_link);
+    remove_link();
+    make(VOLUME_ROOT, "d", S_IFDIR | 0755);
+    make(VOLUME_ROOT, "e", S_IFDIR | 0755);
+    what_comes_and_goes(CHECK_PARENT, move_away, move_back);
+    what_comes_and_goes(CHECK_ORPHAN, hide, show);
+    expect_clean();
+}
+
 /* The same difference twice of other numbers: the quota was in use. */
 static void counters_in_use_are_no_damage(void **state)
 {
@@ -320,6 +439,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(loops_are_found, clients_setup, clients_teardown),
         cmocka_unit_test_setup_teardown(queues_are_looked_at, clients_setup, clients_teardown),
         cmocka_unit_test_setup_teardown(only_what_is_found_twice_counts, clients_setup,
+                                        clients_teardown),
+        cmocka_unit_test_setup_teardown(names_that_come_and_go_are_no_damage, clients_setup,
                                         clients_teardown),
         cmocka_unit_test(counters_in_use_are_no_damage),
         cmocka_unit_test(counts_beside_clones_are_no_damage),

@@ -25,6 +25,15 @@ void check_add_counter(struct check *c, enum check_kind kind, uint64_t id, int64
     f->should = should;
 }
 
+void check_add_names(struct check *c, enum check_kind kind, uint64_t id, uint64_t stamp, int64_t is,
+                     int64_t should)
+{
+    const size_t before = c->count;
+    check_add_counter(c, kind, id, is, should);
+    if (c->count > before)
+        c->findings[before].stamp = stamp;
+}
+
 char *check_text(const struct check_finding *f)
 {
     static const char *const texts[] = {
@@ -64,9 +73,11 @@ static bool is_at_rest(const struct check_finding *a, const struct check_finding
     return !is_of_many(a->kind) || (a->is == b->is && a->should == b->should);
 }
 
+/* A name that comes, goes or moves gives its inode a new stamp.  So a look that read the attribute
+ * at one moment and the names at others has found damage only if the stamp stays. */
 static bool is_same(const struct check_finding *a, const struct check_finding *b)
 {
-    return a->kind == b->kind && a->id == b->id && a->other == b->other &&
+    return a->kind == b->kind && a->id == b->id && a->other == b->other && a->stamp == b->stamp &&
            a->should - a->is == b->should - b->is && is_at_rest(a, b) &&
            strcmp(a->name, b->name) == 0;
 }

@@ -16,6 +16,7 @@ struct check_finding {
     uint64_t id;                  /* inode; slice; of quotas their number */
     uint64_t other;               /* directory of an entry; time in a queue */
     int64_t is, should;           /* of counters; QUOTA_OF: numbers of quotas */
+    uint64_t stamp;               /* NLINK, PARENT, ORPHAN: of the inode's attribute */
     char name[META_NAME_MAX + 1]; /* of an entry */
 };
 
@@ -38,6 +39,9 @@ struct check {
 struct check_finding *check_add(struct check *c, enum check_kind kind, uint64_t id);
 void check_add_counter(struct check *c, enum check_kind kind, uint64_t id, int64_t is,
                        int64_t should);
+/* The same of an inode whose names were compared with its attribute, which had this stamp. */
+void check_add_names(struct check *c, enum check_kind kind, uint64_t id, uint64_t stamp, int64_t is,
+                     int64_t should);
 /* "inode 7: wrong number of names: 2, and should be 1"; malloc'ed. */
 char *check_text(const struct check_finding *f);
 /* Keeps what is about quotas alone. */

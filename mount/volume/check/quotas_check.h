@@ -11,6 +11,7 @@
 #include "mount/volume/quotas.h"
 
 struct check_inode {
+    uint64_t stamp;             /* of the attribute */
     uint64_t ino, parent, from; /* from: a directory that has an entry of it */
     uint32_t mode;
     bool queued;

@@ -39,10 +39,25 @@ static int add_to(struct txn *t, const struct meta_key *key, size_t offset,
     return 0;
 }
 
+/* An inode's attribute, which has not changed since the check. */
+static int get_same(struct txn *t, const struct repair *r, const struct meta_key *key,
+                    struct meta_value *value)
+{
+    int rc = txn_get(t, key, value);
+    if (rc != 0)
+        return rc;
+    if (!value->found || value->stamp != r->finding->stamp)
+        return -ESTALE;
+    txn_expect(t, key, value);
+    return 0;
+}
+
 static int repair_nlink(struct txn *t, struct repair *r)
 {
     const struct meta_key key = meta_key_point(META_ATTR, r->finding->id);
-    return add_to(t, &key, ATTR_NLINK, r->finding);
+    struct meta_value value;
+    int rc = get_same(t, r, &key, &value);
+    return rc != 0 ? rc : add_to(t, &key, ATTR_NLINK, r->finding);
 }
 
 /* -ESTALE: the directory does not have so many; only_directories: so many that are directories. */
@@ -93,12 +108,11 @@ static int repair_parent(struct txn *t, struct repair *r)
 {
     const struct meta_key key = meta_key_point(META_ATTR, r->finding->id);
     struct meta_value value;
-    int rc = txn_get(t, &key, &value);
+    int rc = get_same(t, r, &key, &value);
     if (rc != 0)
         return rc;
     if (meta_field(&value, ATTR_PARENT) != r->finding->is)
         return -ESTALE;
-    txn_expect(t, &key, &value);
     txn_set_number(t, &key, ATTR_PARENT, r->finding->should);
     return 0;
 }
@@ -236,7 +250,7 @@ static int repair_orphan(struct txn *t, struct repair *r)
     char name[32];
     snprintf(name, sizeof name, "%llu", (unsigned long long)r->finding->id);
     const struct meta_key entry = steps_entry(r->directory, name);
-    int rc = txn_get(t, &inode, &value);
+    int rc = get_same(t, r, &inode, &value);
     if (rc == 0)
         rc = txn_get(t, &entry, &there);
     if (rc != 0)
@@ -244,7 +258,6 @@ static int repair_orphan(struct txn *t, struct repair *r)
     if (there.found || !attr_decode(&value, &a) || a.nlink == 0)
         return -ESTALE;
     entry_encode(a.mode, r->finding->id, bytes);
-    txn_expect(t, &inode, &value);
     txn_expect(t, &entry, &there);
     txn_expect_at_least(t, &parent, ATTR_NLINK, 1);
     txn_put(t, &entry, bytes, sizeof bytes);
