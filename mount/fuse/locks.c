@@ -38,9 +38,11 @@ struct locks {
 
 /* ---- one try ---- */
 
-/* What others wrote while they had the lock must be read now, whatever pages the kernel keeps. */
+/* What others wrote while they had the lock must be read now, whatever pages the kernel keeps.  A
+ * list of before gives the kernel no length any more. */
 static void forget_pages(struct locks *l, fuse_ino_t node)
 {
+    volume_note_changed(l->volume, node);
     int rc = fuse_lowlevel_notify_inval_inode(l->fuse, node, 0, 0);
     if (rc != 0 && rc != -ENOENT)
         log_warn("pages stay with the kernel after a lock", li64("error", -rc));

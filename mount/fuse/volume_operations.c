@@ -321,12 +321,13 @@ static int check(struct volfs_file *f)
 }
 
 /* The length that the kernel keeps may be older than a close in another mount, and the kernel cuts
- * reads there.  ENOENT: it keeps nothing. */
+ * reads there.  A list of before gives it none any more.  ENOENT: it keeps nothing. */
 static void forget_length(fuse_req_t req, fuse_ino_t node)
 {
     const struct operations *o = of(req);
     if (o->attr_ttl_s <= 0)
         return;
+    volume_note_changed(volume_of(req), node);
     int rc = fuse_lowlevel_notify_inval_inode(o->fuse, node, -1, 0);
     if (rc != 0 && rc != -ENOENT)
         log_warn("attributes stay with the kernel until --attr-ttl", li64("error", -rc));

@@ -146,12 +146,34 @@ static void what_has_changed_is_not_known(void **state)
     volfs_closedir(d);
 }
 
+/* Another mount has written, and the kernel is told that what it keeps is old. */
+static void what_is_old_is_not_known(void **state)
+{
+    struct volfs_directory *d;
+    uint64_t slice;
+    (void)state;
+    make(VOLUME_ROOT, "a", S_IFREG | 0644);
+    const uint64_t b = make(VOLUME_ROOT, "b", S_IFREG | 0644);
+    assert_int_equal(volfs_opendir(v, VOLUME_ROOT, &d), 0);
+    assert_int_equal(entry_at(d, 2).st.st_size, 0);
+    assert_int_equal(volume_new_slice(f.b, &slice), 0);
+    const struct volume_piece p = {.length = 5, .slice = slice, .size = 5};
+    assert_int_equal(volume_write(f.b, b, &p, 1, 0, NULL), 0);
+    volume_note_changed(f.a, b);
+    assert_false(entry_at(d, 3).known);
+    assert_true(entry_at(d, 2).known); /* reads the page again */
+    assert_true(entry_at(d, 3).known);
+    assert_int_equal(entry_at(d, 3).st.st_size, 5);
+    volfs_closedir(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_the_kernel_drops_is_given_again, setup, teardown),
         cmocka_unit_test_setup_teardown(behind_the_end_is_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(what_has_changed_is_not_known, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_old_is_not_known, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

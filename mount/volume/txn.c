@@ -190,6 +190,13 @@ bool volume_is_changed(struct volume *v, uint64_t ino, uint64_t since)
     return is;
 }
 
+void volume_note_changed(struct volume *v, uint64_t ino)
+{
+    pthread_mutex_lock(&v->lock);
+    v->changed[ino % CHANGED_ROWS] = ++v->changes;
+    pthread_mutex_unlock(&v->lock);
+}
+
 /* True: it is over, with *rc. */
 static bool run_once(struct txn *t, txn_decide *decide, void *op, int *rc)
 {

@@ -135,6 +135,8 @@ uint64_t volume_changes(struct volume *v);
 /* Has it changed the inode's attribute after the first `since` times?  So what was read then may be
  * outdated.  True also for a few other inodes; changes of other clients do not count. */
 bool volume_is_changed(struct volume *v, uint64_t ino, uint64_t since);
+/* What was read of the inode before may be outdated, as if this client had changed it now. */
+void volume_note_changed(struct volume *v, uint64_t ino);
 
 enum volume_set_field {
     VOLUME_SET_MODE = 1, /* the type stays */
