@@ -59,10 +59,11 @@ static int greet(struct postgres_pool *p, struct postgres_link *l, unsigned *run
 static int has_volume(struct postgres_link *l, bool *has, struct error *err)
 {
     struct postgres_ask asks[] = {{.text = postgres_settings},
+                                  {.text = postgres_new_settings},
                                   {.text = "SELECT to_regclass('dfc_volume') IS NOT NULL"}};
-    int rc = postgres_link_run(l, asks, 2, err);
-    *has = rc == 0 && postgres_number(asks[1].result, 0, 0) != 0;
-    postgres_asks_done(asks, 2);
+    int rc = postgres_link_run(l, asks, 3, err);
+    *has = rc == 0 && postgres_number(asks[2].result, 0, 0) != 0;
+    postgres_asks_done(asks, 3);
     return rc;
 }
 

@@ -92,8 +92,7 @@ const char *const postgres_schema[] = {
 };
 
 /* Every statement finds its rows by the index.  What a commit acknowledges is on the disk.  A call
- * has a bound of its own, META_POSTGRES_CALL_MS, so the timeouts of a role are off.  A client that
- * dies within a commit must not keep the row of dfc_volume: its transaction ends after 30 s. */
+ * has a bound of its own, META_POSTGRES_CALL_MS, so the timeouts of a role are off. */
 const char postgres_settings[] =
     "SELECT set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', "
     "false),"
@@ -104,6 +103,17 @@ const char postgres_settings[] =
     " set_config('default_transaction_isolation', 'read committed', false),"
     " set_config('synchronous_commit', CASE current_setting('synchronous_commit')"
     " WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, false)";
+
+/* Those that servers have since some release, or on some systems.  A client whose machine dies
+ * within a commit must not keep the row of dfc_volume.  The server waits for the rest of what it
+ * sends then, which idle_in_transaction_session_timeout does not count: so its connection ends
+ * after 25 s. */
+const char postgres_new_settings[] =
+    "SELECT set_config(s.name, wanted.setting, false) FROM (VALUES ('tcp_keepalives_idle', '10'),"
+    " ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '3'),"
+    " ('client_connection_check_interval', '10s'), ('transaction_timeout', '0'))"
+    " AS wanted(name, setting) JOIN pg_settings s ON s.name = wanted.name"
+    " WHERE s.name <> 'client_connection_check_interval' OR version() LIKE '%linux%'";
 
 const char *const postgres_statements[POSTGRES_STATEMENTS] = {
     [POSTGRES_HELLO] = "SELECT format, run, number, kept FROM dfc_hello($1::text, $2::bigint)",

@@ -11,6 +11,7 @@ enum { POSTGRES_FORMAT = 1 };
 
 extern const char *const postgres_schema[]; /* makes what is missing; ends with NULL */
 extern const char postgres_settings[];      /* of a connection: one statement */
+extern const char postgres_new_settings[];  /* the same, of those that older servers lack */
 
 #define POSTGRES_BEGIN_READ "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "mount/meta/engines.h"
+#include "mount/meta/postgres_pool.h"
 #include "mount/meta/testing/fields.h"
 #include "mount/meta/testing/server.h"
 
@@ -139,6 +140,37 @@ static void timeouts_of_the_role_end_no_call(void **state)
     meta_close(m);
 }
 
+static void expect_shown(struct postgres_pool *p, const char *show, const char *wanted)
+{
+    struct postgres_ask ask = {.text = show};
+    struct error err = ERROR_INIT;
+    assert_int_equal(postgres_pool_run(p, &ask, 1, true, &err), 0);
+    assert_string_equal(PQgetvalue(ask.result, 0, 0), wanted);
+    postgres_asks_done(&ask, 1);
+}
+
+/* A transaction whose client is gone ends soon, though no timeout of statements ends it. */
+static void connections_end_with_their_client(void **state)
+{
+    struct postgres_pool *p;
+    struct error err = ERROR_INIT;
+    (void)state;
+    assert_int_equal(postgres_pool_open(server_url(&postgres_server), false, 1, SLOW_MS, &p, &err),
+                     0);
+    expect_shown(p, "SHOW tcp_keepalives_idle", "10");
+    expect_shown(p, "SHOW tcp_keepalives_interval", "5");
+    expect_shown(p, "SHOW tcp_keepalives_count", "3");
+    expect_shown(p,
+                 "SELECT coalesce(min(setting), '10000') FROM pg_settings"
+                 " WHERE name = 'client_connection_check_interval'",
+                 "10000");
+    expect_shown(p,
+                 "SELECT coalesce(min(setting), '0') FROM pg_settings"
+                 " WHERE name = 'transaction_timeout'",
+                 "0");
+    postgres_pool_close(p);
+}
+
 static void what_cannot_be_written_changes_nothing(void **state)
 {
     struct meta *m = *state;
@@ -261,6 +293,7 @@ int main(void)
         ON_SERVER(a_password_is_asked_for),
         ON_SERVER(cut_connections_are_made_anew),
         ON_SERVER(timeouts_of_the_role_end_no_call),
+        ON_SERVER(connections_end_with_their_client),
         ON_SERVER(what_cannot_be_written_changes_nothing),
         ON_SERVER(a_new_format_and_an_emptied_database_are_refused),
         ON_SERVER(a_large_page_comes_in_parts),
