@@ -19,7 +19,7 @@ struct link_pool {
     void *context;
     const char *lost_text;
     unsigned most;
-    struct patience patience;
+    struct patience reads, commits; /* a server may answer the first, and refuse the second */
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t link_free;
@@ -38,7 +38,7 @@ struct link_pool *link_pool_new(const struct link_pool_ops *ops, void *context, 
     p->context = context;
     p->lost_text = lost;
     p->most = most;
-    p->patience.most_ms = ops->away_ms;
+    p->reads.most_ms = p->commits.most_ms = ops->away_ms;
     p->idle = xcalloc(most, sizeof *p->idle);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->link_free, NULL);
@@ -117,7 +117,7 @@ static void *take_idle(struct link_pool *p)
 static void give(struct link_pool *p, const struct pooled *l, bool usable)
 {
     if (usable)
-        patience_back(&p->patience);
+        patience_back(&p->reads);
     pthread_mutex_lock(&p->lock);
     p->used_count--;
     if (usable && l->run == p->run)
@@ -188,14 +188,17 @@ static int try_once(struct link_pool *p, link_pool_try *try, void *call, struct 
 int link_pool_call(struct link_pool *p, link_pool_try *try, void *call, bool again,
                    struct error *err)
 {
+    struct patience *patience = again ? &p->reads : &p->commits;
     for (struct patience_call waits = {0};;) {
         int rc = try_once(p, try, call, err);
         const bool away = rc == E_NET || rc == E_NOT_READY || (rc == E_IN_DOUBT && again);
         if (rc == 0 && err != NULL)
             *err = ERROR_INIT; /* of earlier tries */
+        if (rc == 0)
+            patience_back(patience);
         if (!away)
             return rc;
-        if (!patience_wait(&p->patience, &waits))
+        if (!patience_wait(patience, &waits))
             return error_recode(err, E_NET, "no metadata for %u s", p->ops->away_ms / 1000);
     }
 }

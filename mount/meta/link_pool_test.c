@@ -156,11 +156,47 @@ static void test_a_call_that_is_always_refused_fails(void **state)
     alarm(0);
 }
 
+static int refuse_commit(void *call, void *link, unsigned run, bool *usable, struct error *err)
+{
+    (void)link;
+    (void)run;
+    *usable = false;
+    ++*(unsigned *)call;
+    return error_set(err, E_NOT_READY, "not enough replicas");
+}
+
+/* The server has refused commits for the whole time: further ones do not wait it once more. */
+static void test_reads_do_not_renew_the_wait_of_commits(void **state)
+{
+    struct world w = {0};
+    unsigned tries = 0;
+    struct error err = ERROR_INIT;
+    (void)state;
+    alarm(PATIENCE_S);
+    w.pool = link_pool_new(&ops, &w, "commits are lost", 2);
+    assert_int_equal(link_pool_open(w.pool, &err), 0);
+    assert_int_equal(link_pool_call(w.pool, refuse_commit, &tries, false, &err), E_NET);
+    assert_true(tries > 1);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(link_pool_call(w.pool, reply, &w, true, &err), 0);
+        tries = 0;
+        assert_int_equal(link_pool_call(w.pool, refuse_commit, &tries, false, &err), E_NET);
+        assert_int_equal(tries, 1);
+    }
+    assert_int_equal(link_pool_call(w.pool, reply, &w, false, &err), 0);
+    tries = 0;
+    assert_int_equal(link_pool_call(w.pool, refuse_commit, &tries, false, &err), E_NET);
+    assert_true(tries > 1);
+    link_pool_free(w.pool);
+    alarm(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_that_wait_are_told),
         cmocka_unit_test(test_a_call_that_is_always_refused_fails),
+        cmocka_unit_test(test_reads_do_not_renew_the_wait_of_commits),
     };
     return cmocka_run_group_tests_name("mount_link_pool", tests, NULL, NULL);
 }

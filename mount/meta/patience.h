@@ -27,6 +27,6 @@ struct patience_call {
     uint64_t since_ms; /* of the first failure */
 };
 
-void patience_back(struct patience *p); /* the server has replied */
+void patience_back(struct patience *p); /* the server has done what was asked */
 /* False: it takes too long.  Otherwise sleeps a little first, longer with each failure. */
 bool patience_wait(struct patience *p, struct patience_call *call);
