@@ -19,7 +19,7 @@
 
 enum {
     PAGE = 64,       /* names of one commit */
-    EMPTY_TRIES = 10 /* looks that find no names, though the directory counts some */
+    STUCK_TRIES = 10 /* looks that find what the one before found */
 };
 
 /* ---- files of a directory ---- */
@@ -98,9 +98,11 @@ int volume_unlink_many(struct volume *v, uint64_t directory, const char *const *
 
 struct frame {
     uint64_t parent, ino;
-    unsigned empty_tries; /* in a row */
+    unsigned stuck_tries; /* in a row */
+    uint64_t inodes;      /* the tally of the last look */
     struct attr parent_attr, attr;
     char name[META_NAME_MAX + 1];
+    char first[META_NAME_MAX + 1]; /* name of the last look; "": none */
 };
 
 struct removal {
@@ -121,6 +123,7 @@ static void push(struct removal *r, uint64_t parent, const struct attr *parent_a
     }
     struct frame *f = &r->frames[r->depth++];
     *f = (struct frame){.parent = parent, .ino = n->ino, .parent_attr = *parent_attr};
+    f->inodes = r->tally->inodes;
     f->attr = n->attr;
     memcpy(f->name, n->name, strlen(n->name) + 1);
 }
@@ -158,40 +161,51 @@ static int remove_page(struct removal *r, const struct frame *f, struct volume_n
     return rc == -ENOENT ? 0 : fail_at(r, f->name, rc);
 }
 
-/* The directory counts names.  Another client may have made them after the look; a count that stays
- * without names is damage, and would be found so for ever. */
-static int look_again(struct removal *r, bool had_names)
+/* A directory whose names or counts are damaged would be found so for ever.  Another client that
+ * removes the same tree is no damage: then the first name is another one. */
+static int check_progress(struct removal *r, const char *first)
 {
     struct frame *f = &r->frames[r->depth - 1];
-    f->empty_tries = had_names ? 0 : f->empty_tries + 1;
-    if (f->empty_tries < EMPTY_TRIES)
+    const bool moves = f->inodes != r->tally->inodes || strcmp(f->first, first) != 0;
+    f->stuck_tries = moves ? 0 : f->stuck_tries + 1;
+    f->inodes = r->tally->inodes;
+    memcpy(f->first, first, strlen(first) + 1);
+    if (f->stuck_tries < STUCK_TRIES)
         return 0;
-    log_warn("an empty directory counts entries, and stays; 'fs fsck --repair' counts them anew",
+    log_warn("a directory with a wrong count stays; 'fs fsck --repair' counts anew",
              lstr("volume", volume_format(r->v)->name), lu64("directory", f->ino));
     return fail_at(r, f->name, -EIO);
+}
+
+/* The names of the top frame.  *empty: nothing is left, as far as is known. */
+static int remove_names(struct removal *r, const struct frame *f, bool *empty)
+{
+    struct volume_name *names;
+    size_t count = 0;
+    bool more = false;
+    arena_reset(r->arena);
+    int rc = volume_readdir(r->v, f->ino, "", PAGE, r->arena, &names, &count, &more);
+    if (rc == 0)
+        rc = check_progress(r, count > 0 ? names[0].name : "");
+    if (rc == 0 && count > 0)
+        rc = remove_page(r, f, names, count, empty);
+    *empty &= !more;
+    return rc;
 }
 
 /* The top frame: its names, and itself as soon as there are none. */
 static int step(struct removal *r)
 {
     const struct frame f = r->frames[r->depth - 1]; /* the stack may move */
-    struct volume_name *names;
-    size_t count = 0;
-    bool more, empty = true;
+    bool empty = true;
     const bool may_read =
         access_may(&f.attr, r->caller, ACCESS_READ | ACCESS_WRITE | ACCESS_SEARCH);
-    int rc = 0;
-    arena_reset(r->arena);
-    if (may_read) {
-        rc = volume_readdir(r->v, f.ino, "", PAGE, r->arena, &names, &count, &more);
-        if (rc == 0 && count > 0)
-            rc = remove_page(r, &f, names, count, &empty);
-        if (rc != 0 || !empty || more)
-            return rc;
-    }
+    int rc = may_read ? remove_names(r, &f, &empty) : 0;
+    if (rc != 0 || !empty)
+        return rc;
     rc = remove_directory(r->v, f.parent, f.name);
     if (rc == -ENOTEMPTY && may_read)
-        return look_again(r, count > 0);
+        return 0; /* another client may have made names after the look */
     r->tally->inodes += rc == 0;
     r->depth--;
     if (rc == -ENOTEMPTY)

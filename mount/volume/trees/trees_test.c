@@ -87,23 +87,65 @@ static bool stops_after(void *left)
     return --*(int *)left < 0;
 }
 
-/* An empty directory that counts a name: there is an end. */
-static void test_rmr_beside_a_wrong_count(void **state)
+static void add_to(uint64_t ino, size_t offset, int64_t number)
+{
+    struct error err = ERROR_INIT;
+    const struct meta_step step = {.kind = META_ADD,
+                                   .key = meta_key_point(META_ATTR, ino),
+                                   .offset = offset,
+                                   .number = number};
+    struct meta_commit c = {.steps = &step, .count = 1};
+    assert_int_equal(f.m->ops->commit(f.m, &c, &err), 0);
+}
+
+/* There is an end. */
+static void expect_stuck_in_sub(void)
 {
     int left = 1000;
     struct volume_tally tally;
-    struct error err = ERROR_INIT;
     const struct volume_caller patient = {.stops = stops_after, .context = &left};
-    (void)state;
-    const uint64_t sub = make(make(VOLUME_ROOT, "top", S_IFDIR | 0755), "sub", S_IFDIR | 0755);
-    const struct meta_step step = {.kind = META_ADD,
-                                   .key = meta_key_point(META_ATTR, sub),
-                                   .offset = ATTR_ENTRIES,
-                                   .number = 1};
-    struct meta_commit c = {.steps = &step, .count = 1};
-    assert_int_equal(f.m->ops->commit(f.m, &c, &err), 0);
     assert_int_equal(volume_rmr(f.a, VOLUME_ROOT, "top", &patient, true, &tally), -EIO);
     assert_string_equal(tally.name, "sub");
+}
+
+static uint64_t make_sub(void)
+{
+    return make(make(VOLUME_ROOT, "top", S_IFDIR | 0755), "sub", S_IFDIR | 0755);
+}
+
+/* An empty directory that counts a name. */
+static void test_rmr_beside_a_wrong_count(void **state)
+{
+    (void)state;
+    add_to(make_sub(), ATTR_ENTRIES, 1);
+    expect_stuck_in_sub();
+}
+
+/* A directory with names that is no place for names. */
+static void test_rmr_beside_a_wrong_count_of_links(void **state)
+{
+    (void)state;
+    const uint64_t sub = make_sub();
+    make(sub, "f", S_IFREG | 0644);
+    add_to(sub, ATTR_NLINK, -2);
+    expect_stuck_in_sub();
+    add_to(sub, ATTR_NLINK, 2);
+    make(sub, "d", S_IFDIR | 0755);
+    add_to(sub, ATTR_NLINK, -3);
+    expect_stuck_in_sub();
+}
+
+static void test_rmr_beside_a_wrong_count_and_many_names(void **state)
+{
+    char name[16];
+    (void)state;
+    const uint64_t sub = make_sub();
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "f%u", i);
+        make(sub, name, S_IFREG | 0644);
+    }
+    add_to(sub, ATTR_NLINK, -2);
+    expect_stuck_in_sub();
 }
 
 static void own(uint64_t ino, uint32_t uid, uint32_t mode)
@@ -184,8 +226,12 @@ static void test_many_names_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_rmr_removes_all),    TEST(test_rmr_beside_a_wrong_count),
-        TEST(test_rmr_needs_rights),   TEST(test_rmr_is_interrupted),
+        TEST(test_rmr_removes_all),
+        TEST(test_rmr_beside_a_wrong_count),
+        TEST(test_rmr_beside_a_wrong_count_of_links),
+        TEST(test_rmr_beside_a_wrong_count_and_many_names),
+        TEST(test_rmr_needs_rights),
+        TEST(test_rmr_is_interrupted),
         TEST(test_many_names_at_once),
     };
     return cmocka_run_group_tests_name("mount_trees", tests, NULL, NULL);
