@@ -201,7 +201,15 @@ static int dump_with_lease(struct dumper *d, int64_t now_ms, struct error *err)
     return make_dump(d, now_ms, err);
 }
 
-/* What fails here may not fail on another mount. */
+/* What fails here may not fail on another mount.  Where it fails everywhere, all mounts together
+ * try twice in the time of a retry. */
+static void shorten_lease(struct dumper *d)
+{
+    bool held;
+    if (volume_dump_lease(d->volume, d->options.retry_ms / 2, &held) != 0)
+        log_warn("the lease of dumps is not shortened", lstr("volume", volume_of(d)));
+}
+
 static int dump_if_due(struct dumper *d, int64_t now_ms, struct error *err)
 {
     bool held = false;
@@ -214,8 +222,8 @@ static int dump_if_due(struct dumper *d, int64_t now_ms, struct error *err)
     if (!held)
         return 0;
     rc = dump_with_lease(d, now_ms, err);
-    if (rc != 0 && !ends(d) && volume_dump_lease_end(d->volume) != 0)
-        log_warn("the lease of dumps is not given up", lstr("volume", volume_of(d)));
+    if (rc != 0 && !ends(d))
+        shorten_lease(d);
     return rc;
 }
 

@@ -6,8 +6,8 @@
  * makes the next one, and deletes the oldest above `keep`.  The dump is written to a file of the
  * machine without a name first, so that the engine's snapshot does not wait for the bucket, and the
  * object appears whole.  What fails is logged, counted (mount_dump_errors_total), and tried again
- * after `retry`; programs do not notice.  The lease is given up, so that another mount may make the
- * dump meanwhile. */
+ * after `retry`; programs do not notice.  The lease ends after half of that, so that another mount
+ * may make the dump meanwhile. */
 #pragma once
 
 #include "mount/meta/meta.h"

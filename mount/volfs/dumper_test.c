@@ -2,6 +2,7 @@
 #include "mount/volfs/dumper.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include "common/condition.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/metrics.h"
 #include "mount/meta/memory.h"
 #include "mount/volfs/dump_file.h"
 #include "mount/volume/check/check.h"
@@ -45,6 +47,7 @@ struct mount {
     bool is_broken; /* its puts fail */
 };
 static struct mount mounts[2];
+static uint64_t errors_before; /* the test */
 
 /* ---- the store ---- */
 
@@ -153,9 +156,38 @@ static void wait_for_puts(unsigned puts, unsigned seen)
     assert_int_equal(made, puts);
 }
 
+static unsigned puts_so_far(void)
+{
+    pthread_mutex_lock(&bucket.lock);
+    const unsigned made = bucket.puts;
+    pthread_mutex_unlock(&bucket.lock);
+    return made;
+}
+
+/* Or until there are more puts. */
+static void wait_for_looks(const struct mount *m, unsigned looks, unsigned puts)
+{
+    const struct timespec until = clock_after(PATIENCE_MS);
+    pthread_mutex_lock(&bucket.lock);
+    while (m->lists < looks && bucket.puts <= puts)
+        if (pthread_cond_timedwait(&bucket.news, &bucket.lock, &until) != 0)
+            break;
+    pthread_mutex_unlock(&bucket.lock);
+}
+
+/* Until so many dumps have failed, and their mounts have done with them. */
+static void wait_for_errors(unsigned count)
+{
+    const uint64_t until_ms = clock_ms() + PATIENCE_MS;
+    while (metric_sum(M_mount_dump_errors_total, "") < errors_before + count &&
+           clock_ms() < until_ms)
+        sched_yield();
+}
+
 static int setup(void **state)
 {
     condition_init(&bucket.news);
+    errors_before = metric_sum(M_mount_dump_errors_total, "");
     return clients_setup(state);
 }
 
@@ -270,12 +302,32 @@ static void a_mount_that_cannot_dump_stops_no_other(void **state)
     (void)state;
     mounts[0].is_broken = true;
     start(&mounts[0], f.a);
-    wait_for_puts(1, 0);
+    wait_for_errors(1);
     start(&mounts[1], f.b);
+    advance(RETRY_MS / 2);
     wait_for_puts(2, 0);
     stop(&mounts[0]);
     stop(&mounts[1]);
     assert_int_equal(bucket.count, 1);
+}
+
+/* A bucket that refuses all does not get the dump of each mount at once. */
+static void mounts_that_cannot_dump_take_turns(void **state)
+{
+    (void)state;
+    bucket.is_full = true;
+    start(&mounts[0], f.a);
+    wait_for_errors(1);
+    start(&mounts[1], f.b);
+    wait_for_looks(&mounts[1], 3, 1);
+    assert_int_equal(puts_so_far(), 1);
+    advance(RETRY_MS / 2);
+    wait_for_errors(2);
+    advance(RETRY_MS / 2);
+    wait_for_errors(3);
+    stop(&mounts[0]);
+    stop(&mounts[1]);
+    assert_int_equal(bucket.puts, 3);
 }
 
 /* ---- what is stored ---- */
@@ -365,6 +417,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_mount_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(what_fails_is_tried_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_mount_that_cannot_dump_stops_no_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(mounts_that_cannot_dump_take_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dump_is_loaded, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dump_can_be_given_up, setup, teardown),
     };

@@ -1,5 +1,5 @@
 /* Which client cleans, and which one dumps.  Both are right also where two clients do it; the lease
- * spares the work.  A lease is over at its time, when its session is, or when it is given up. */
+ * spares the work.  A lease is over at its time, or when its session is. */
 #include <errno.h>
 
 #include "mount/volume/txn.h"
@@ -64,23 +64,4 @@ int volume_lease(struct volume *v, uint64_t ms, bool *held)
 int volume_dump_lease(struct volume *v, uint64_t ms, bool *held)
 {
     return take(v, OF_DUMPS, ms, held);
-}
-
-/* Another client may have it by now. */
-static int decide_end(struct txn *t, void *op)
-{
-    const struct meta_key key = meta_key_point(META_LEASE, *(const uint64_t *)op);
-    struct meta_value value;
-    int rc = txn_get(t, &key, &value);
-    if (rc != 0 || !value.found || (uint64_t)meta_field(&value, LEASE_SESSION) != t->v->session)
-        return rc;
-    txn_expect(t, &key, &value);
-    txn_delete(t, &key);
-    return 0;
-}
-
-int volume_dump_lease_end(struct volume *v)
-{
-    uint64_t id = OF_DUMPS;
-    return txn_run(v, decide_end, &id);
 }

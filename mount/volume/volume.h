@@ -76,7 +76,6 @@ int volume_beat(struct volume *v);
 int volume_lease(struct volume *v, uint64_t ms, bool *held);
 /* The same of the client that makes dumps by itself. */
 int volume_dump_lease(struct volume *v, uint64_t ms, bool *held);
-int volume_dump_lease_end(struct volume *v); /* before its time, if this client has it */
 /* Ends sessions without a heartbeat, and frees inodes whose grace is over: some of each.  *more:
  * there is more to do. */
 int volume_clean(struct volume *v, bool *more);
