@@ -194,7 +194,7 @@ int link_pool_call(struct link_pool *p, link_pool_try *try, void *call, bool aga
         const bool away = rc == E_NET || rc == E_NOT_READY || (rc == E_IN_DOUBT && again);
         if (rc == 0 && err != NULL)
             *err = ERROR_INIT; /* of earlier tries */
-        if (rc == 0)
+        if (rc == 0 || rc == E_PRECONDITION)
             patience_back(patience);
         if (!away)
             return rc;

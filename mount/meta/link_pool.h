@@ -56,7 +56,7 @@ int link_pool_met(struct link_pool *p, const struct link_pool_hello *hello, unsi
 typedef int link_pool_try(void *call, void *link, unsigned run, bool *usable, struct error *err);
 /* Any thread.  Tries until the server is there (E_NET, E_NOT_READY; with `again` E_IN_DOUBT), as
  * long as patience.h says.  Calls without `again` are commits.  They count from the moment since
- * when none was accepted, though the server answers others. */
+ * when none was accepted or met a conflict, though the server answers others. */
 int link_pool_call(struct link_pool *p, link_pool_try *try, void *call, bool again,
                    struct error *err);
 /* A commit was acknowledged with this number; 0: it has none.  E_IN_DOUBT: a process replied that
