@@ -1,12 +1,7 @@
 /* mount --mode tcmu: a dataset image as a disk of the kernel, see mount/tcmu/. */
 #pragma once
 
-#include <stdbool.h>
-
-struct disk;
 struct mounted;
 
 /* Until it is unmounted: an exit code, see program.h.  The device is removed at the end. */
 int disk_supervise(struct mounted *m);
-/* The mount has answered, maybe by a process before. */
-bool disk_has_served(const struct disk *d);

@@ -16,7 +16,6 @@
 #include "mount/fuse/session.h"
 #include "mount/meta/engines.h"
 #include "mount/program/client.h"
-#include "mount/program/disk.h"
 #include "mount/program/options.h"
 #include "mount/program/program.h"
 #include "mount/vfs/vfs.h"

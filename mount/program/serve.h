@@ -48,5 +48,6 @@ struct group_reader_options serve_group(const struct mounted *m);
 /* volume.c: the same of a volume; an exit code. */
 int serve_volume(struct mounted *m, struct dfc_client *client);
 int serve_image(struct mounted *m, struct dfc_client *client); /* image.c */
-int serve_disk(struct mounted *m, struct dfc_client *client);  /* disk.c */
+int serve_disk(struct mounted *m, struct dfc_client *client);  /* disk.c, as the next */
+bool disk_has_served(const struct disk *d);                    /* maybe by a process before */
 int serve_plogs(struct mounted *m, struct dfc_client *client); /* plogs.c */

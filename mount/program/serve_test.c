@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "common/mem.h"
-#include "io/file.h"
 #include "mount/program/disk_parts.h"
 #include "mount/program/options.h"
 #include "mount/program/program.h"
@@ -41,7 +40,8 @@ static void a_disk_goes_on_without_a_failed_cache(void **state)
     disk.served = true;
     _cleanup_free_ char *next = directories_of(&m, both);
     assert_string_equal(next, root);
-    assert_int_equal(file_remove_tree(root, NULL), 0);
+    _cleanup_free_ char *command = xprintf("rm -r %s", root);
+    assert_int_equal(system(command), 0);
 }
 
 int main(void)
