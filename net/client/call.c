@@ -540,8 +540,8 @@ void call_end_pipes(struct call *c)
 static bool server_has_left(const struct call *c)
 {
     char byte;
-    if (c->socket == CURL_SOCKET_BAD)
-        return false;
+    if (c->socket == CURL_SOCKET_BAD) /* curl met the end of a kept one at once: it reads no more */
+        return c->in_flight && !c->download_waits;
     ssize_t n = recv(c->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
