@@ -214,13 +214,15 @@ static int remove_damaged(struct tier *t, const struct piece *p)
 }
 
 /* What cannot be used is not there any more: the store's bytes take its place.  On a disk that
- * fails it stays: the disk may be what is bad, and may come back. */
+ * fails it stays: the disk may be what is bad, and may come back.  What makes it a failing one
+ * leaves: the tries of the disk would meet it again. */
 static void read_failed(struct tier *t, const struct piece *p, int rc)
 {
+    const bool was_good = tier_is_good(t);
     if (rc == -ENOENT)
         forget(t, &p->id);
     tier_note(t, "read", rc == -EBADMSG ? remove_damaged(t, p) : rc);
-    if (!health_is_of_disk(rc) || !tier_is_good(t))
+    if (!health_is_of_disk(rc) || !was_good)
         return;
     if (p->id.index == PIECE_WHOLE)
         tier_suspect(t, p->entity);

@@ -78,6 +78,8 @@ void tier_suspect(struct tier *t, const struct cache_entity *e)
     if (j != NULL)
         j->suspect = true;
     pthread_mutex_unlock(&t->lock);
+    if (j == NULL)
+        tier_remove(t, &whole); /* nobody will compare it */
 }
 
 bool tier_is_suspect(struct tier *t, const struct piece_id *whole)
@@ -134,7 +136,9 @@ static int join_begin(struct tier *t, struct join *j)
     const size_t bytes = j->whole.size + piece_foot_size(&j->whole);
     j->begun = true;
     if (tier_knows(t, &j->whole.id))
-        return 0;         /* it is there, to be compared */
+        return 0; /* it is there, to be compared */
+    if (tier_is_suspect(t, &j->whole.id))
+        return -ENOENT;   /* it has left */
     hold_pieces(t, j, 1); /* so none of them makes room for it */
     int rc = join_room(t, bytes);
     if (rc != 0)

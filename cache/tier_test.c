@@ -113,6 +113,24 @@ static void a_failed_disk_loses_nothing(void **state)
     tier_close(t);
 }
 
+/* The tries of the disk would meet it again, and again. */
+static void the_last_error_costs_its_piece(void **state)
+{
+    (void)state;
+    struct files_piece found;
+    const struct piece p = piece_of(&entity, 0);
+    struct tier *t = tier_of_sets(1, NULL);
+    assert_true(tier_has(t, &p.id));
+    assert_int_equal(tier_find(t, &p, &found), 0);
+    for (unsigned i = 1; i < HEALTH_ERRORS; i++)
+        tier_note(t, "write", -EIO);
+    meet(t, &p, &found);
+    files_found_close(&found);
+    assert_int_equal(t->health.state, HEALTH_SICK);
+    assert_false(tier_knows(t, &p.id));
+    tier_close(t);
+}
+
 static void a_copy_takes_no_try(void **state)
 {
     (void)state;
@@ -138,11 +156,9 @@ static void a_copy_takes_no_try(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_scan_ends_when_it_is_stopped),
-        TEST(a_scan_of_a_bad_disk_is_given_up),
-        TEST(what_cannot_be_removed_stays_known),
-        TEST(a_failed_disk_loses_nothing),
-        TEST(a_copy_takes_no_try),
+        TEST(a_scan_ends_when_it_is_stopped),     TEST(a_scan_of_a_bad_disk_is_given_up),
+        TEST(what_cannot_be_removed_stays_known), TEST(a_failed_disk_loses_nothing),
+        TEST(the_last_error_costs_its_piece),     TEST(a_copy_takes_no_try),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
