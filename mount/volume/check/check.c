@@ -342,11 +342,11 @@ int check_run(struct check *c, struct meta *m, const struct volume_format *f, st
     *c = (struct check){0};
     int rc = see_all(&l, err);
     const struct check_inodes inodes = {l.inodes, l.count};
-    if (rc == 0)
-        check_quotas_judge(&l.quotas, &inodes, c);
-    check_quotas_done(&l.quotas);
     for (size_t i = 0; i < l.count && rc == 0; i++)
         judge_inode(&l, &l.inodes[i]);
+    if (rc == 0) /* their repairs give inodes new stamps, so they come later */
+        check_quotas_judge(&l.quotas, &inodes, c);
+    check_quotas_done(&l.quotas);
     if (rc == 0) {
         judge_slices(&l);
         judge_use(&l);
