@@ -20,11 +20,22 @@
 
 static const struct cache_entity entity = {.name = "0", .set = "0", .size = MIB};
 
-/* The first directory, where each of `count` sets has an entity. */
-static struct tier *tier_of_sets(unsigned count, const char *faults)
+/* The first directory. */
+static struct tier *tier_opened(void)
 {
     struct tier *t;
     struct error err = ERROR_INIT;
+    _cleanup_free_ char *directory = xprintf("%s/d0", caches_root);
+    const struct tier_options options = {
+        .directory = directory, .limit_bytes = 1u << 30, .fill_bytes = 64 * MIB};
+    if (tier_open(&options, &t, &err) != 0)
+        fail_msg("%s", err.message);
+    return t;
+}
+
+/* Each of `count` sets has an entity there. */
+static struct tier *tier_of_sets(unsigned count, const char *faults)
+{
     struct cache *c = caches_make(1);
     for (unsigned i = 0; i < count; i++) {
         _cleanup_free_ char *name = xprintf("%u", i);
@@ -33,12 +44,7 @@ static struct tier *tier_of_sets(unsigned count, const char *faults)
     }
     cache_close(c);
     assert_int_equal(fault_configure(faults, NULL), 0);
-    _cleanup_free_ char *directory = xprintf("%s/d0", caches_root);
-    const struct tier_options options = {
-        .directory = directory, .limit_bytes = 1u << 30, .fill_bytes = 64 * MIB};
-    if (tier_open(&options, &t, &err) != 0)
-        fail_msg("%s", err.message);
-    return t;
+    return tier_opened();
 }
 
 static void a_scan_ends_when_it_is_stopped(void **state)
@@ -95,18 +101,27 @@ static void what_cannot_be_removed_stays_known(void **state)
     tier_close(t);
 }
 
+/* The piece cannot be read after so many errors of the disk. */
+static struct tier *tier_after(unsigned errors, const struct piece *p)
+{
+    struct files_piece found;
+    struct tier *t = tier_of_sets(1, NULL);
+    assert_true(tier_has(t, &p->id));
+    assert_int_equal(tier_find(t, p, &found), 0);
+    for (unsigned i = 0; i < errors; i++)
+        tier_note(t, "write", -EIO);
+    meet(t, p, &found);
+    files_found_close(&found);
+    assert_int_equal(t->health.state, HEALTH_SICK);
+    return t;
+}
+
 static void a_failed_disk_loses_nothing(void **state)
 {
     (void)state;
     struct files_piece found;
     const struct piece p = piece_of(&entity, 0);
-    struct tier *t = tier_of_sets(1, NULL);
-    assert_true(tier_has(t, &p.id));
-    assert_int_equal(tier_find(t, &p, &found), 0);
-    for (unsigned i = 0; i < HEALTH_ERRORS; i++)
-        tier_note(t, "write", -EIO);
-    meet(t, &p, &found);
-    files_found_close(&found);
+    struct tier *t = tier_after(HEALTH_ERRORS, &p);
     assert_true(tier_knows(t, &p.id));
     assert_int_equal(tier_find(t, &p, &found), 0);
     files_found_close(&found);
@@ -117,17 +132,30 @@ static void a_failed_disk_loses_nothing(void **state)
 static void the_last_error_costs_its_piece(void **state)
 {
     (void)state;
-    struct files_piece found;
     const struct piece p = piece_of(&entity, 0);
-    struct tier *t = tier_of_sets(1, NULL);
-    assert_true(tier_has(t, &p.id));
-    assert_int_equal(tier_find(t, &p, &found), 0);
-    for (unsigned i = 1; i < HEALTH_ERRORS; i++)
-        tier_note(t, "write", -EIO);
-    meet(t, &p, &found);
-    files_found_close(&found);
-    assert_int_equal(t->health.state, HEALTH_SICK);
+    struct tier *t = tier_after(HEALTH_ERRORS - 1, &p);
     assert_false(tier_knows(t, &p.id));
+    tier_close(t);
+}
+
+/* A file of all pieces that nobody will compare, for the disk has failed meanwhile. */
+static void a_suspect_that_cannot_wait_leaves(void **state)
+{
+    (void)state;
+    const struct cache_entity large = {.name = "0", .set = "0", .size = 2 * PIECE_BYTES};
+    const struct piece whole = piece_whole(&large);
+    struct cache *c = caches_make(1);
+    caches_fill(c, &large, MIB, true);
+    cache_flush(c);
+    caches_store_is_slow(c);
+    assert_int_equal(cache_whole(c, &large), -1); /* it is asked for */
+    caches_settle();
+    cache_close(c);
+    struct tier *t = tier_opened();
+    assert_true(tier_has(t, &whole.id));
+    t->health.state = HEALTH_SICK;
+    tier_suspect(t, &large);
+    assert_false(tier_knows(t, &whole.id));
     tier_close(t);
 }
 
@@ -159,6 +187,7 @@ int main(void)
         TEST(a_scan_ends_when_it_is_stopped),     TEST(a_scan_of_a_bad_disk_is_given_up),
         TEST(what_cannot_be_removed_stays_known), TEST(a_failed_disk_loses_nothing),
         TEST(the_last_error_costs_its_piece),     TEST(a_copy_takes_no_try),
+        TEST(a_suspect_that_cannot_wait_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

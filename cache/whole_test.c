@@ -43,20 +43,12 @@ static struct cache *make_filled(unsigned count, const struct cache_entity *e)
     return c;
 }
 
-/* What was asked for is made, or given up. */
-static void settle(void)
-{
-    const struct timespec moment = {.tv_nsec = 1000000};
-    while (metric_sum(M_cache_joins, "") > 0)
-        nanosleep(&moment, NULL);
-}
-
 static int whole_of(struct cache *c, const struct cache_entity *e)
 {
     int fd = cache_whole(c, e);
     if (fd >= 0)
         return fd;
-    settle();
+    caches_settle();
     return cache_whole(c, e);
 }
 
@@ -89,7 +81,7 @@ static void pieces_become_one_file(void **state)
         struct cache *c = make_filled(count, &large);
         assert_int_equal(files_of(""), 4);
         assert_int_equal(cache_whole(c, &large), -1); /* it is asked for, for later */
-        settle();
+        caches_settle();
         int fd = cache_whole(c, &large);
         check_file(fd, &large);
         close(fd);
@@ -152,7 +144,7 @@ static void after_a_start_it_is_compared_first(void **state)
     assert_int_equal(cache_bytes_of(c, &large, 0, large.size), large.size); /* the scan has ended */
     assert_int_equal(cache_whole(c, &large), -1);
     assert_int_equal(caches_read_all(c, &large), large.size);
-    settle();
+    caches_settle();
     int fd = whole_at_last(c, &large);
     check_file(fd, &large);
     close(fd);
@@ -300,7 +292,7 @@ static void one_error_costs_no_whole(void **state)
     close(whole_at_last(c, &large));
     assert_int_equal(fault_configure("cache.read=EIO@1", NULL), 0);
     assert_true(caches_read_all(c, &large) < large.size);
-    settle();
+    caches_settle();
     fault_configure(NULL, NULL);
     assert_int_equal(caches_read_all(c, &large), large.size);
     int fd = whole_at_last(c, &large);
@@ -317,7 +309,7 @@ static void a_bad_sector_costs_its_whole(void **state)
     close(whole_at_last(c, &large));
     assert_int_equal(fault_configure("cache.read=EIO", NULL), 0);
     assert_int_equal(caches_read_all(c, &large), 0);
-    settle();
+    caches_settle();
     fault_configure(NULL, NULL);
     assert_int_equal(files_of(""), 0);
     assert_int_equal(disk_state(), 0); /* other reads did not meet it */
@@ -341,7 +333,7 @@ static void a_comparison_reads_again(void **state)
     assert_int_equal(caches_read_all(c, &small), 0);
     assert_int_equal(fault_configure("cache.read=EIO@1", NULL), 0);
     assert_int_equal(cache_whole(c, &large), -1);
-    settle();
+    caches_settle();
     fault_configure(NULL, NULL);
     assert_int_equal(disk_state(), 0);
     int fd = whole_at_last(c, &large);
@@ -386,7 +378,7 @@ static void a_copy_makes_no_slow_disk(void **state)
     struct cache *c = make_filled(1, &large);
     assert_int_equal(fault_configure("cache.read=delay:2", NULL), 0);
     assert_int_equal(cache_whole(c, &large), -1);
-    settle();
+    caches_settle();
     fault_configure(NULL, NULL);
     int fd = cache_whole(c, &large);
     check_file(fd, &large);
@@ -427,7 +419,7 @@ static void readers_find_all_bytes_meanwhile(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, reader, c), 0);
     for (unsigned i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
-    settle();
+    caches_settle();
     assert_int_equal(files_of(""), 2);
     assert_int_equal(caches_read_all(c, &large), large.size);
     cache_close(c);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -13,6 +14,7 @@
 #include "cache/testing/pattern.h"
 #include "common/fault.h"
 #include "common/mem.h"
+#include "common/metrics.h"
 #include "io/file.h"
 
 char caches_root[] = "/tmp/dfc-cache-test-XXXXXX";
@@ -87,6 +89,13 @@ void caches_fill(struct cache *c, const struct cache_entity *e, uint64_t part, b
 {
     for (uint64_t at = 0; at < e->size; at += part)
         caches_fill_span(c, e, at, e->size - at < part ? e->size - at : part, insist);
+}
+
+void caches_settle(void)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    while (metric_sum(M_cache_joins, "") > 0)
+        nanosleep(&moment, NULL);
 }
 
 int caches_take(void *context, const void *data, size_t size)

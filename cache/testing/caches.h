@@ -26,6 +26,9 @@ void caches_fill(struct cache *c, const struct cache_entity *e, uint64_t part, b
 /* A cache that knows nothing of the store would pass a very slow directory by, to learn of it. */
 void caches_store_is_slow(struct cache *c);
 
+/* The files that cache_whole() asked for are made, or given up. */
+void caches_settle(void);
+
 /* For cache_read(): compares what comes. */
 struct caches_got {
     const struct cache_entity *entity;

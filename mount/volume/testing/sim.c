@@ -156,6 +156,8 @@ static int run_mutants(struct range r, const char *only)
         if (seed <= r.to)
             printf("%llu: %s\n", (unsigned long long)seed, w.failed);
     }
+    if (found + missed == 0)
+        fprintf(stderr, "there is no mutant '%s': mutants.def has their names\n", only);
     printf("%u passed, %u failed, 0 skipped\n", found, missed);
     return missed > 0 || found == 0;
 }
